@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { moduleChild } from "./support/isolation.ts";
+import { changePin, closeAllSessions } from "./support/module-user.ts";
 import { useShimmedToken } from "./support/shimmed-token.ts";
 import { openingOutcome, outcome, until } from "./support/signing.ts";
 
@@ -93,4 +94,24 @@ test("a PIN that is confirmed after the signer that logged in is closed lets no 
     expect(await openingOutcome(at.opener.open({ ...base, pin: NEW_PIN }))).toBe("pin_incorrect");
   const right = await at.opener.open(base);
   expect(right.health().notes).not.toContainEqual(expect.stringContaining("not proven"));
+});
+
+test("a signer with the old PIN continues with the login of one with the new PIN, also after that one is closed", async () => {
+  const base = { ...at.base, isolation: "thread", policy: PATIENT } as const;
+  let pin = at.hsm.pin;
+  const current = await at.opener.open({ ...base, pin: () => pin });
+  const old = await at.opener.open(base);
+  changePin(at.shim.module, at.hsm.tokenLabel, at.hsm.pin, NEW_PIN);
+  pin = NEW_PIN;
+  try {
+    closeAllSessions(at.shim.module, at.hsm.tokenLabel);
+    await until(async () => (await outcome(old)) === "signed");
+    await until(() => old.health().notes.includes(DIFFERS));
+    await current.close();
+    closeAllSessions(at.shim.module, at.hsm.tokenLabel);
+    await until(async () => (await outcome(old)) === "signed");
+    expect(old.health().status).toBe("ready");
+  } finally {
+    await at.hsm.pkcs11Tool("--login", "--pin", NEW_PIN, "--change-pin", "--new-pin", at.hsm.pin);
+  }
 });

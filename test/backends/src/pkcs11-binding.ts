@@ -19,6 +19,7 @@ export interface Pkcs11Binding {
   C_CloseAllSessions(slot: Handle): void;
   C_Login(session: Handle, userType: number, pin: string): void;
   C_Logout(session: Handle): void;
+  C_SetPIN(session: Handle, pin: string, newPin: string): void;
   C_FindObjectsInit(session: Handle, template: readonly Attribute[]): void;
   C_FindObjects(session: Handle, most: number): Handle[];
   C_FindObjectsFinal(session: Handle): void;

@@ -26,6 +26,14 @@ export function logOut(module: string, token: string): void {
   binding.C_CloseSession(session);
 }
 
+/** Other code in the process changes the PIN of a token that is logged in. */
+export function changePin(module: string, token: string, pin: string, newPin: string): void {
+  const binding = loadModule(module);
+  const session = binding.C_OpenSession(slotOf(binding, token), CKF_RW_SERIAL_SESSION);
+  binding.C_SetPIN(session, pin, newPin);
+  binding.C_CloseSession(session);
+}
+
 /** Other code in the process finalizes the module. */
 export function finalize(module: string): void {
   loadModule(module).C_Finalize();
