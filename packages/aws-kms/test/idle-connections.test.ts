@@ -89,7 +89,7 @@ describe("idle connections are dropped", () => {
     ["late credentials", new CredentialsError({ code: "timeout", text: "late" }, undefined), undefined, 1],
     ["refused credentials", new CredentialsError({ code: "access_denied", text: "no" }, undefined), undefined, 0],
     ["an error with such a row", Object.assign(new Error("x"), { row: { code: "timeout" } }), undefined, 0],
-    ["an error of its own that is late", new SignerError("timeout", "another"), undefined, 0],
+    ["an error of Signpost that is late", new SignerError("timeout", "another"), undefined, 0],
     ["a refusal", Object.assign(new Error("x"), { name: "DisabledException" }), undefined, 0],
     ["the end of its time", new Error("x"), AbortSignal.abort(new SignerError("timeout", "late")), 1],
     ["an end by the caller", new Error("x"), AbortSignal.abort(new Error("gone")), 0],

@@ -91,7 +91,7 @@ describe("a link leads to a vault", () => {
     ["https://op.vault.azure.net:443/x", true],
     ["https://op.vault.azure.net:9443/x", false],
     ["http://op.vault.azure.net:8443/x", false],
-  ])("of Azure at a port of its own, with or without the port: %s, %s", (url, expected) => {
+  ])("of Azure at another port, with or without the port: %s, %s", (url, expected) => {
     expect(isHere(url, kids(`${HOST}:8443`))).toBe(expected);
   });
 

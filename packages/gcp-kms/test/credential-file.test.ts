@@ -20,7 +20,7 @@ beforeEach(() => {
   vi.stubEnv(VARIABLE, "");
   vi.stubEnv(LOWER, "");
   vi.stubEnv("CLOUDSDK_CONFIG", "");
-  vi.stubEnv("HOME", "/home/op");
+  vi.stubEnv("HOME", "/op");
   vi.stubEnv("GOOGLE_API_CERTIFICATE_CONFIG", "");
 });
 afterEach(() => {
@@ -32,12 +32,12 @@ describe("the file of the environment", () => {
   const OF_GCLOUD = "gcloud/application_default_credentials.json";
 
   test.each<[what: string, configured: string, home: string | undefined, paths: readonly string[]]>([
-    ["the usual one", "", "/home/op", [`/home/op/.config/${OF_GCLOUD}`]],
+    ["the usual one", "", "/op", [`/op/.config/${OF_GCLOUD}`]],
     [
       "the configured one, then the usual one",
       "/etc/gcloud",
-      "/home/op",
-      ["/etc/gcloud/application_default_credentials.json", `/home/op/.config/${OF_GCLOUD}`],
+      "/op",
+      ["/etc/gcloud/application_default_credentials.json", `/op/.config/${OF_GCLOUD}`],
     ],
     ["none without a home", "", "", []],
     ["none without a variable for it", "", undefined, []],
@@ -118,7 +118,7 @@ describe("the files that it names", () => {
     [
       "gcloud's configuration of it, and the chain",
       certificate({ trust_chain_path: "/chain.pem" }),
-      ["/home/op/.config/gcloud/certificate_config.json", "/chain.pem"],
+      ["/op/.config/gcloud/certificate_config.json", "/chain.pem"],
     ],
     ["none for a URL", { credential_source: { url: "https://a" } }, []],
     ["none for another source", { type: "authorized_user" }, []],

@@ -89,7 +89,7 @@ describe("dropping the requests of a connection", () => {
     await closed(first);
     expect([first.destroyed, open.dropped, open.pending.size]).toEqual([true, true, 0]);
     const second = search({ last: undefined, open });
-    // Not in the middle of its own start.
+    // Not while the request is being started.
     expect(second.destroyed).toBe(false);
     await closed(second);
     expect([second.destroyed, open.pending.size]).toEqual([true, 0]);

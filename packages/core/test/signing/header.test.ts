@@ -34,7 +34,7 @@ async function headerOf(keys: KeySet, options: SignJwsOptions): Promise<object> 
 }
 
 describe("the header of a token", () => {
-  test("has the members of its own call, whatever the calls before it had", async () => {
+  test("has the members of this call, whatever the calls before it had", async () => {
     const keys = setOf("sig-1");
     for (const [options, members] of [...AS_GIVEN, ...AS_GIVEN.toReversed()]) {
       expect(await headerOf(keys, options)).toEqual({ alg: "ES256", kid: "sig-1", ...members });
