@@ -1,14 +1,22 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { FreshStarts } from "../src/pool/fresh-starts.ts";
+import { CommandError } from "../src/wire/command-error.ts";
 
 const list = { library: { manufacturer: "", description: "", version: "" }, tokens: [], unreadable: [] };
 
-function create({ users = 1 } = {}): { readonly starts: FreshStarts; readonly renewals: () => number } {
-  let renewals = 0;
-  const renew = async (): Promise<boolean> => (renewals += 1) > 0;
-  const attachment = { owned: true, users, generation: 0, claimRenewal: () => true, renew };
+interface Created {
+  readonly starts: FreshStarts;
+  readonly renewals: () => number;
+  /** Whether each renewal finalized the module, and of which generation it was. */
+  readonly renewed: readonly (readonly [finalize: boolean, generation: number])[];
+}
+
+function create({ users = 1, generation = 0 } = {}): Created {
+  const renewed: [boolean, number][] = [];
+  const renew = async (...renewal: [boolean, number]): Promise<boolean> => renewed.push(renewal) > 0;
+  const attachment = { owned: true, users, generation, claimRenewal: () => true, renew };
   const starts = new FreshStarts(attachment as never, { count: 0 } as never, async () => list);
-  return { starts, renewals: () => renewals };
+  return { starts, renewals: () => renewed.length, renewed };
 }
 
 test.each([
@@ -46,4 +54,14 @@ test.each([
   starts.attached(20);
   expect(await starts.lookAgain()).toBe(false);
   expect(renewals()).toBe(0);
+});
+
+test.each([
+  ["a module that was finalized, as it was when the command failed", 0x190, 3, [false, 3]],
+  ["a module whose failure has no generation, as it is now", 0x190, undefined, [false, 7]],
+  ["a module that fails, as it was when the command failed", 0x30, 7, [true, 7]],
+])("renews %s", async (_what, code, generation, renewal) => {
+  const { starts, renewed } = create({ generation: 7 });
+  await starts.reinitialize(new CommandError({ kind: "cryptoki", call: "C_Sign", code, generation }));
+  expect(renewed).toEqual([renewal]);
 });

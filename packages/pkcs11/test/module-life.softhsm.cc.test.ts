@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { setTimeout as delay } from "node:timers/promises";
+import { setImmediate, setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { describe, expect, test } from "vitest";
 import { finalize, initialize } from "./support/module-user.ts";
@@ -115,4 +115,33 @@ describe("threads of one process", () => {
     expect(at.shim.calls("C_Finalize")).toBe(2);
     expect(at.shim.counter("finalizeInFlight")).toBe(0);
   });
+
+  test("finalize a module that one of them initialized again before another one got to its own failure", async () => {
+    initialize(at.shim.module);
+    const signer = await at.opener.open(at.base);
+    const thread = await openInThread();
+    const before = { begun: at.shim.calls("C_SignInit"), opened: at.shim.calls("C_OpenSession") };
+    finalize(at.shim.module);
+    const signing = outcome(signer);
+    // This thread stands still from here on, with the answer "not initialized" waiting for it.
+    while (!isSeen(() => at.shim.calls("C_SignInit") > before.begun)) await setImmediate();
+    thread.postMessage("sign");
+    expect(isSeen(() => at.shim.calls("C_OpenSession") > before.opened, 20_000)).toBe(true);
+    await once(thread, "message");
+    await signing;
+    await until(async () => (await outcome(signer)) === "signed");
+
+    await signer.close();
+    expect(at.shim.calls("C_Finalize")).toBe(1);
+    await ask(thread, "close");
+    expect(at.shim.calls("C_Finalize")).toBe(2);
+    expect(at.shim.counter("finalizeInFlight")).toBe(0);
+  });
 });
+
+/** Looks without a turn of the event loop. */
+function isSeen(condition: () => boolean, limitMs = 100): boolean {
+  const end = performance.now() + limitMs;
+  while (!condition()) if (performance.now() > end) return false;
+  return true;
+}

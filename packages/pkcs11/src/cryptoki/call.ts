@@ -4,6 +4,8 @@ const LEAST_NEGATIVE_INT = BigInt.asUintN(64, -(2n ** 31n));
 export class CryptokiError extends Error {
   readonly call: string;
   readonly code: number;
+  /** The gate's generation when a command failed with it. */
+  generation: number | undefined;
 
   constructor(call: string, code: number) {
     super(`${call}: ${code}`);

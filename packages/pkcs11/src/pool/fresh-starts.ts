@@ -1,7 +1,7 @@
 import { elapsedMs, type Instant, readInstant } from "@signpost/core/adapter";
 import type { TokenList } from "../cryptoki/descriptions.ts";
 import type { Attachment } from "../sharing/attachment.ts";
-import { isNotInitialized } from "../wire/command-error.ts";
+import { failedGeneration, isNotInitialized } from "../wire/command-error.ts";
 import type { HangingCalls } from "./hanging-calls.ts";
 import { INITIALIZE_INTERVAL_MS, LOOK_AGAIN_MS, REINITIALIZE_INTERVAL_MS } from "./limits.ts";
 
@@ -52,7 +52,9 @@ export class FreshStarts {
     if (this.#running !== undefined) return this.#running;
     const finalized = isNotInitialized(cause);
     if (!this.#mayReinitialize(finalized)) return Promise.resolve(false);
-    this.#running = this.#reinitialize(finalized).finally(() => (this.#running = undefined));
+    // Another thread may have initialized the module since it failed, which is ours then, and not to be done again.
+    const generation = failedGeneration(cause) ?? this.#attachment.generation;
+    this.#running = this.#reinitialize(finalized, generation).finally(() => (this.#running = undefined));
     return this.#running;
   }
 
@@ -89,8 +91,7 @@ export class FreshStarts {
     );
   }
 
-  async #reinitialize(finalized: boolean): Promise<boolean> {
-    const { generation } = this.#attachment;
+  async #reinitialize(finalized: boolean, generation: number): Promise<boolean> {
     this.#lastInitialize = readInstant();
     const members = [...this.members];
     for (const { sessions } of members) sessions.pause();

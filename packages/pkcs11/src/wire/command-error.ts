@@ -59,6 +59,11 @@ export function isNotInitialized(error: unknown): boolean {
   return error instanceof CommandError && error.code === CKR_CRYPTOKI_NOT_INITIALIZED;
 }
 
+/** The generation of the gate in which a command failed, where it is known. */
+export function failedGeneration(error: unknown): number | undefined {
+  return error instanceof CommandError && error.failure.kind === "cryptoki" ? error.failure.generation : undefined;
+}
+
 /** The function of the module that failed, where it was one. */
 export function failedCall(error: unknown): string | undefined {
   return error instanceof CommandError && error.failure.kind === "cryptoki" ? error.failure.call : undefined;

@@ -109,8 +109,13 @@ export type CommandAnswer =
 
 /** Why a command failed. Never holds a PIN or a digest. */
 export type Failure =
-  /** A CKR code other than CKR_OK. */
-  | { readonly kind: "cryptoki"; readonly call: string; readonly code: number }
+  /** A CKR code other than CKR_OK. `generation`: the gate's, at that time. */
+  | {
+      readonly kind: "cryptoki";
+      readonly call: string;
+      readonly code: number;
+      readonly generation?: number | undefined;
+    }
   /** The module's path is wrong, or the file there. */
   | { readonly kind: "module"; readonly message: string }
   /** pkcs11js is missing or was not built. */

@@ -1,3 +1,4 @@
+import { CryptokiError } from "../cryptoki/call.ts";
 import type { CommandInput, CommandName, CommandOutput } from "../wire/commands.ts";
 import { inside } from "../wire/gate.ts";
 import { readCertificates } from "./read-certificates.ts";
@@ -19,8 +20,18 @@ export function createCommandRunner(): CommandRunner {
 
   return (name, input) => {
     const handler = handlers[name] as (value: unknown) => unknown;
-    return OUTSIDE.has(name) ? handler(input) : inside(module.gate, () => handler(input));
+    return OUTSIDE.has(name) ? handler(input) : inside(module.gate, () => dated(module, () => handler(input)));
   };
+}
+
+/** Notes in a failure in which of the module's lives it was. */
+function dated<Result>(module: WorkerModule, calls: () => Result): Result {
+  try {
+    return calls();
+  } catch (error) {
+    if (error instanceof CryptokiError) error.generation = module.generation;
+    throw error;
+  }
 }
 
 /** Commands that handle the gate themselves, or need no protection by it. */

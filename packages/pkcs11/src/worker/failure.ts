@@ -26,7 +26,8 @@ export class SignatureError extends Error {}
 /** Plain data for the other thread. Leaves out messages of unknown errors, which might repeat an argument. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof CryptokiError) {
-    return { kind: "cryptoki", call: error.call, code: error.code };
+    const { call, code, generation } = error;
+    return { kind: "cryptoki", call, code, generation };
   }
   if (error instanceof KeySearchError) {
     const { code, message, withoutLogin } = error;

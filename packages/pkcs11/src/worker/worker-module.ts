@@ -3,7 +3,7 @@ import { CryptokiError } from "../cryptoki/call.ts";
 import { CKR_TOKEN_NOT_PRESENT } from "../cryptoki/constants.ts";
 import type { TokenList, UnreadableSlot } from "../cryptoki/descriptions.ts";
 import type { CommandInput, CommandOutput, ModuleFile } from "../wire/commands.ts";
-import { alone, createGate, type Gate } from "../wire/gate.ts";
+import { alone, createGate, type Gate, generation } from "../wire/gate.ts";
 import { BusyError } from "./failure.ts";
 import { LoadedModule } from "./loaded-module.ts";
 import { listTokens } from "./token-list.ts";
@@ -20,6 +20,8 @@ export class WorkerModule {
   #unreadable: readonly UnreadableSlot[] = [];
   // Until the module is initialized, no other thread can be inside it with us.
   #gate: Gate = createGate();
+  /** The library here is this thread's alone, and so is the gate. */
+  #isOwn = false;
 
   get binding(): Binding {
     return this.#library.binding;
@@ -27,6 +29,11 @@ export class WorkerModule {
 
   get gate(): Gate {
     return this.#gate;
+  }
+
+  /** The generation of the gate that the threads share. */
+  get generation(): number | undefined {
+    return this.#isOwn ? undefined : generation(this.#gate);
   }
 
   load(file: ModuleFile): void {
@@ -63,6 +70,7 @@ export class WorkerModule {
   initialize({ gate, instance, ...file }: CommandInput<"initialize">): CommandOutput<"initialize"> {
     const owner = instance === "own";
     this.#library.load(file);
+    this.#isOwn = owner;
     // No other thread is inside this thread's own instance.
     this.#gate = owner ? createGate() : gate;
     if (owner) this.#library.initialize();
