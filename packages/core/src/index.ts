@@ -53,6 +53,7 @@ export type { JwksEndpoint, JwksEndpointOptions, JwksMetadata } from "./endpoint
 export type { PreflightHeaders } from "./endpoint/cors.ts";
 export type { WeakIfNoneMatch } from "./endpoint/if-none-match.ts";
 export type { JwksResponse } from "./endpoint/respond.ts";
+export type { NodeRequest, NodeResponse } from "./endpoint/node-messages.ts";
 export { requestPath } from "./endpoint/request-path.ts";
 export type { EndpointPaths, RouteOptions } from "./endpoint/routes.ts";
 export { createKeySet } from "./keyset/create-key-set.ts";

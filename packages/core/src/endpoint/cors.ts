@@ -1,4 +1,4 @@
-import type { ServerResponse } from "node:http";
+import type { NodeResponse } from "./node-messages.ts";
 import { splitTokens } from "./tokens.ts";
 import type { JwksResponse } from "./respond.ts";
 
@@ -71,13 +71,13 @@ export function withAnyOrigin(response: JwksResponse, method: string, asked: Pre
  * import type { ServerResponse } from "node:http";
  * import { removeOrigin } from "@signpost/core/adapter";
  *
- * export function sameForAll(res: ServerResponse): void {
+ * export function sameForAll(res: NodeResponse): void {
  *   removeOrigin(res);
  *   res.end();
  * }
  * ```
  */
-export function removeOrigin(res: ServerResponse): void {
+export function removeOrigin(res: NodeResponse): void {
   if (res.headersSent) return;
   for (const name of res.getHeaderNames()) {
     if (name.startsWith("access-control-")) res.removeHeader(name);

@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { ConfigurationError } from "../errors.ts";
 import { readOwnKeys, type ReadOwnKeys } from "../keyset/own-keys.ts";
 import { serializeJwks } from "../keyset/serialize.ts";
@@ -13,6 +12,7 @@ import { askedOf, type PreflightHeaders } from "./cors.ts";
 import { createFailureReport } from "./failure-report.ts";
 import { createFirstLook, requestedPath } from "./first-request.ts";
 import type { WeakIfNoneMatch } from "./if-none-match.ts";
+import type { NodeRequest, NodeResponse } from "./node-messages.ts";
 import { requestPath } from "./request-path.ts";
 import { respondTo } from "./respond.ts";
 import type { JwksResponse } from "./respond.ts";
@@ -97,13 +97,13 @@ export interface JwksEndpoint {
   respond(method: string, ifNoneMatch?: string | null, asked?: PreflightHeaders): JwksResponse;
   /** For servers that use the Fetch standard: Hono, Next, Deno, Bun and others. */
   fetch(request: Request): Response;
-  /** For `node:http`, Express, Fastify (raw, after `reply.hijack()`) and Koa (raw, with `ctx.respond = false`). */
-  listener(req: IncomingMessage, res: ServerResponse): void;
+  /** For `node:http`, `node:https`, `node:http2`, Express, Fastify (raw, after `reply.hijack()`) and Koa (raw, with `ctx.respond = false`). */
+  listener(req: NodeRequest, res: NodeResponse): void;
   /**
    * For `app.use` of Express, NestJS and other Connect-style servers. Serves a request whose path equals `pathname` byte for
    * byte, and calls `next` for all others. Where a router has stripped its prefix from `req.url`, `req.originalUrl` counts.
    */
-  middleware(req: IncomingMessage, res: ServerResponse, next: () => void): void;
+  middleware(req: NodeRequest, res: NodeResponse, next: () => void): void;
 }
 
 /**
@@ -149,7 +149,7 @@ export function createJwksEndpoint(options: JwksEndpointOptions): JwksEndpoint {
   const respond = (method: string, ifNoneMatch?: string | null, asked?: PreflightHeaders): JwksResponse =>
     respondTo(state, method, ifNoneMatch, asked);
   const look = createFirstLook(routes, onError);
-  const listener = (req: IncomingMessage, res: ServerResponse): void => {
+  const listener = (req: NodeRequest, res: NodeResponse): void => {
     look(() => requestedPath(req));
     const asked = req.method === "OPTIONS" ? askedOf((name) => req.headers[name]?.toString()) : undefined;
     writeResponse(res, respond(req.method ?? "", req.headers["if-none-match"], asked));
@@ -169,7 +169,7 @@ export function createJwksEndpoint(options: JwksEndpointOptions): JwksEndpoint {
       return new Response(body, { status, headers });
     },
     listener,
-    middleware: (req: IncomingMessage, res: ServerResponse, next: () => void) => {
+    middleware: (req: NodeRequest, res: NodeResponse, next: () => void) => {
       if (requestedPath(req) === routes.pathname) listener(req, res);
       else next();
     },

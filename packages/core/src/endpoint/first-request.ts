@@ -1,11 +1,11 @@
-import type { IncomingMessage } from "node:http";
+import type { NodeRequest } from "./node-messages.ts";
 import { ConfigurationError } from "../errors.ts";
 import { createFailureReport } from "./failure-report.ts";
 import { requestPath } from "./request-path.ts";
 import type { Routes } from "./routes.ts";
 
 /** The path that the client requested. Connect-style routers strip their prefix from `url` and keep `originalUrl`. */
-export function requestedPath(req: IncomingMessage & { readonly originalUrl?: unknown }): string | undefined {
+export function requestedPath(req: NodeRequest & { readonly originalUrl?: unknown }): string | undefined {
   return requestPath(typeof req.originalUrl === "string" ? req.originalUrl : req.url);
 }
 

@@ -1,4 +1,4 @@
-import type { ServerResponse } from "node:http";
+import type { NodeResponse } from "./node-messages.ts";
 import { removeOrigin } from "./cors.ts";
 import type { JwksResponse } from "./respond.ts";
 
@@ -42,7 +42,7 @@ function isForCaches(name: string): boolean {
  * }
  * ```
  */
-export function writeResponse(res: ServerResponse, { status, headers, body }: JwksResponse): void {
+export function writeResponse(res: NodeResponse, { status, headers, body }: JwksResponse): void {
   if (res.headersSent || res.writableEnded) return;
   for (const name of [...OWN_HEADERS, ...res.getHeaderNames().filter(isForCaches)]) res.removeHeader(name);
   if (headers["Access-Control-Allow-Origin"] === "*") removeOrigin(res);
