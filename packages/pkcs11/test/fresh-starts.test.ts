@@ -30,7 +30,7 @@ test.each([
   vi.spyOn(Date, "now").mockImplementation(() => wall + moved.wall);
   onTestFinished(() => void vi.restoreAllMocks());
   const { starts, renewals } = create();
-  starts.attached(2_000);
+  starts.attached(5_000);
   expect(await starts.lookAgain()).toBe(false);
   Object.assign(moved, { monotonic: monotonicMs, wall: wallMs });
   expect(await starts.lookAgain()).toBe(true);
@@ -40,7 +40,7 @@ test.each([
 
 test("a module that started fast is asked a second time at once, and not a third", async () => {
   const { starts, renewals } = create();
-  starts.attached(20);
+  starts.attached(4_999);
   expect(await starts.lookAgain()).toBe(true);
   expect(await starts.lookAgain()).toBe(false);
   expect(renewals()).toBe(1);

@@ -3,7 +3,7 @@ import type { TokenList } from "../cryptoki/descriptions.ts";
 import type { Attachment } from "../sharing/attachment.ts";
 import { failedGeneration, isNotInitialized } from "../wire/command-error.ts";
 import type { HangingCalls } from "./hanging-calls.ts";
-import { INITIALIZE_INTERVAL_MS, LOOK_AGAIN_MS, REINITIALIZE_INTERVAL_MS } from "./limits.ts";
+import { INITIALIZE_INTERVAL_MS, LOOK_AGAIN_MS, REINITIALIZE_INTERVAL_MS, SHORT_START_MS } from "./limits.ts";
 
 /** The pool of one token. A fresh start ends its sessions and opens them again. */
 export interface FreshStartMember {
@@ -81,7 +81,7 @@ export class FreshStarts {
 
   /** SoftHSM misses a token while another process logs in to it. If that costs nothing, it is asked twice. */
   #isNoTrouble(): boolean {
-    return this.members.size === 0 && this.#attachment.users === 1 && this.#firstStartMs < LOOK_AGAIN_MS;
+    return this.members.size === 0 && this.#attachment.users === 1 && this.#firstStartMs < SHORT_START_MS;
   }
 
   #mayReinitialize(finalized: boolean): boolean {

@@ -4,6 +4,8 @@ export const REINITIALIZE_INTERVAL_MS = 30_000;
 export const INITIALIZE_INTERVAL_MS = 1_000;
 /** A list of tokens up to this age is reused. An older one may miss a token that was made since. */
 export const LOOK_AGAIN_MS = 1_000;
+/** If its first C_Initialize took no longer, a module without users is initialized a second time for a token that it misses. */
+export const SHORT_START_MS = 5_000;
 /** The first delay before another try to reopen failed sessions. It doubles each time, */
 export const FIRST_RETRY_MS = 250;
 /** up to this delay. */
