@@ -27,7 +27,8 @@ describe("isolation: process", () => {
   });
 
   test("a module that crashes ends only its child", async () => {
-    const signer = await at.opener.open({ ...at.base, isolation: "process" });
+    // A busy machine takes long to start the next child.
+    const signer = await at.opener.open({ ...at.base, isolation: "process", policy: { deadlineMs: 30_000 } });
     at.shim.set("crash", true);
     const failing = outcome(signer);
     await until(() => at.shim.calls("C_Sign") > 1);

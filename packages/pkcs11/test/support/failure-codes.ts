@@ -62,7 +62,7 @@ export function failureCodeTests(at: ShimmedBackend): void {
       ]);
       expect(seen).toEqual(expected);
       expect(await outcome(await at.opener.open(at.base))).toBe("signed");
-    }, 180_000);
+    }, 600_000);
 
     test("out of C_SignInit and C_Sign: what the table says, and C_Sign is called twice at most", async () => {
       const signer = await at.openWhole();
@@ -86,7 +86,7 @@ export function failureCodeTests(at: ShimmedBackend): void {
           return [name, expected, expected];
         }),
       );
-    }, 180_000);
+    }, 600_000);
 
     test.each(ACTION_ROWS)(
       "$name out of C_OpenSession while a session is replaced: signing goes on",
