@@ -2,7 +2,7 @@ import { nameSigner, type SignerError } from "../errors.ts";
 import { attempt, type AttemptInput } from "./attempt.ts";
 import { AttemptController } from "./attempt-controller.ts";
 import type { Limiter, Signer } from "./contract.ts";
-import type { Hedging, LateAttempt } from "./hedging.ts";
+import type { Hedging } from "./hedging.ts";
 import { attemptedPlace } from "./places.ts";
 import { openRace, type Outcome, type Race } from "./race.ts";
 import type { CallScope } from "./scope.ts";
@@ -89,15 +89,14 @@ function onceLate(
   limiter: Limiter,
   send: (release: () => void) => void,
 ): () => void {
-  let late: LateAttempt | undefined;
+  let leave: (() => void) | undefined;
   /** Ends the wait of a custom limiter. */
   let waiting: AbortController | undefined;
   const hedge = async (): Promise<void> => {
     while (!race.isOver) {
       // Another call's answer starts it. Awaiting that keeps the async context of this call.
       await new Promise<void>((resolve) => {
-        late = { order, hedge: resolve };
-        hedging.late(late);
+        leave = hedging.late({ order, hedge: resolve });
       });
       // The answer may be there meanwhile, and then nothing would end the wait.
       if (race.isOver) return hedging.refund();
@@ -116,7 +115,7 @@ function onceLate(
   return () => {
     clearTimeout(timer);
     clearImmediate(turn);
-    if (late !== undefined) hedging.drop(late);
+    leave?.();
     waiting?.abort();
   };
 }

@@ -30,10 +30,8 @@ export interface Hedging {
   began(): number;
   /** An attempt has ended. `good`: whether its answer was. Undefined if it was ended before there was one. */
   ended(order: number, good: boolean | undefined): void;
-  /** This attempt is late. Its hedge may start now, or later. */
-  late(attempt: LateAttempt): void;
-  /** This attempt needs no hedge any more. */
-  drop(attempt: LateAttempt): void;
+  /** This attempt is late. Its hedge may start now, or later. Returns what to call if it needs no hedge any more. */
+  late(attempt: LateAttempt): () => void;
   /** There was no slot for a hedge that was paid for. */
   refund(): void;
   /** A hedge was sent to the backend. */
@@ -63,7 +61,7 @@ export function createHedging(afterMs: number, limiter: Limiter): Hedging {
     const [attempt] = waiting;
     // Its own answer comes too late for a hedge.
     if (attempt === undefined || attempt.order >= proof) return;
-    waiting.drop(attempt);
+    waiting.next();
     proven = false;
     saved -= CALLS_PER_HEDGE;
     attempt.hedge();
@@ -86,10 +84,10 @@ export function createHedging(afterMs: number, limiter: Limiter): Hedging {
       hedgeNext(order);
     },
     late: (attempt) => {
-      waiting.add(attempt);
+      const leave = waiting.add(attempt);
       if (inFlight === 1) hedgeNext(Infinity);
+      return leave;
     },
-    drop: (attempt) => waiting.drop(attempt),
     refund: () => {
       saved = Math.min(saved + CALLS_PER_HEDGE, MAX_SAVED * CALLS_PER_HEDGE);
     },

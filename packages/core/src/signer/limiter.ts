@@ -69,10 +69,6 @@ export function withConcurrency(limiter: Limiter, concurrency: number): Limiter 
   return limiter;
 }
 
-interface Waiter {
-  readonly grant: () => void;
-}
-
 /**
  * Creates a limiter for backend calls, first come, first served. Pass the same limiter to the guards of several signers
  * that share a client, an HSM or a quota.
@@ -107,7 +103,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
 }
 
 function limiterOf(concurrency: number, bucket: TokenBucket | undefined, maxQueue: number): Limiter {
-  const queue = new ArrivalQueue<Waiter>();
+  /** Each function grants a slot. */
+  const queue = new ArrivalQueue<() => void>();
   let active = 0;
   /** Fires when the first waiter's permit is there. Only while a call waits, so no process stays up for a bucket. */
   let timer: NodeJS.Timeout | undefined;
@@ -133,11 +130,10 @@ function limiterOf(concurrency: number, bucket: TokenBucket | undefined, maxQueu
         timer = setTimeout(grantAll, Math.ceil(waitMs));
         return;
       }
-      queue.next()?.grant();
+      queue.next()?.();
     }
   };
-  const drop = (waiter: Waiter): void => {
-    queue.drop(waiter);
+  const stopIfEmpty = (): void => {
     if (queue.size > 0) return;
     clearTimeout(timer);
     timer = undefined;
@@ -163,17 +159,15 @@ function limiterOf(concurrency: number, bucket: TokenBucket | undefined, maxQueu
     const refused = refusal(withinMs);
     if (refused !== undefined) return Promise.reject(refused);
     return new Promise((resolve, reject) => {
+      const leave = queue.add(() => {
+        letGo?.();
+        resolve(slot());
+      });
       const letGo = ending?.onEnd(() => {
-        drop(waiter);
+        leave();
+        stopIfEmpty();
         reject(ending.reason);
       });
-      const waiter: Waiter = {
-        grant: () => {
-          letGo?.();
-          resolve(slot());
-        },
-      };
-      queue.add(waiter);
       if (timer === undefined && queue.size === 1) grantAll();
     });
   };

@@ -46,8 +46,7 @@ export class JobQueue {
 
 function addTo(queue: ArrivalQueue<Job>, job: Job): void {
   if (job.settled) return;
-  queue.add(job);
-  job.onSettled(() => queue.drop(job));
+  job.onSettled(queue.add(job));
 }
 
 /**

@@ -14,15 +14,19 @@ import { compiledFile } from "../wire/compiled-file.ts";
 import { openMailbox } from "../wire/mailbox.ts";
 import { HangWatch } from "./hang-watch.ts";
 import { Outbox } from "./outbox.ts";
+import { PendingCommands } from "./pending-commands.ts";
 
 interface Waiting {
-  readonly resolve: (output: unknown) => void;
-  readonly reject: (error: unknown) => void;
-  readonly watched: Watched | undefined;
+  readonly id: number;
+  resolve: (output: unknown) => void;
+  reject: (error: unknown) => void;
+  watched: Watched | undefined;
   /** Its own timer, if it was sent behind another command. */
   timer: NodeJS.Timeout | undefined;
+  /** It is a digest that the thread signs without a message. */
+  isHandedOver: boolean;
   /** It was given up on. */
-  readonly late: boolean;
+  late: boolean;
 }
 
 /** A limit for a command's time. */
@@ -46,9 +50,9 @@ export class Thread {
   readonly #worker: Worker;
   readonly #done: Int32Array<SharedArrayBuffer> = new Int32Array(new SharedArrayBuffer(4));
   readonly #outbox: Outbox;
-  readonly #waiting: Map<number, Waiting> = new Map();
-  /** The digests among them that the thread signs without a message. */
-  readonly #handedOver: Set<number> = new Set();
+  readonly #waiting: PendingCommands<Waiting> = new PendingCommands();
+  /** How many of them are handed over. */
+  #handedOver = 0;
   readonly #watch = new HangWatch(() => this.#hangs());
   #onDrained: (() => void)[] = [];
   #nextId = 0;
@@ -87,7 +91,7 @@ export class Thread {
 
   /** Whether it would take another digest while it signs. */
   get takesMore(): boolean {
-    return this.#handedOver.size > 0 && this.#outbox.hasRoom;
+    return this.#handedOver > 0 && this.#outbox.hasRoom;
   }
 
   run<Name extends CommandName>(
@@ -101,12 +105,20 @@ export class Thread {
       this.#nextId = (this.#nextId + 1) % 2 ** 31;
       // The process may exit by itself only when no command is running.
       if (this.#waiting.size === 0 && !this.#abandoned) this.#worker.ref();
-      const isFirst = this.#front() === undefined;
-      const settle = { resolve: (output: unknown) => resolve(output as CommandOutput<Name>), reject };
-      this.#waiting.set(request.id, { ...settle, watched, timer: undefined, late: false });
+      const isFirst = this.#waiting.front === undefined;
+      const waiting: Waiting = {
+        id: request.id,
+        resolve: (output) => resolve(output as CommandOutput<Name>),
+        reject,
+        watched,
+        timer: undefined,
+        isHandedOver: false,
+        late: false,
+      };
+      this.#waiting.add(waiting);
       if (isFirst) this.#watch.begin(watched?.hangMs);
-      this.#send(request);
-      if (!isFirst && !this.#handedOver.has(request.id)) this.#watchBehind(request.id);
+      this.#send(request, waiting);
+      if (!isFirst && !waiting.isHandedOver) this.#watchBehind(waiting);
     });
   }
 
@@ -157,15 +169,16 @@ export class Thread {
     Atomics.wait(this.#done, 0, 0, timeoutMs);
   }
 
-  #send(request: CommandRequest): void {
+  #send(request: CommandRequest, waiting: Waiting): void {
     const { id, name, input } = request;
     if (name !== "sign") return this.#post(request);
     if (this.#outbox.handOver({ id, ...(input as CommandInput<"sign">) })) {
-      this.#handedOver.add(id);
+      waiting.isHandedOver = true;
+      this.#handedOver += 1;
       return;
     }
     // A message would come after the digests, and if one fails, the session is about to be replaced then.
-    if (this.#handedOver.size > 0) this.#refuse(id);
+    if (this.#handedOver > 0) this.#refuse(id);
     else this.#post(request);
   }
 
@@ -174,26 +187,19 @@ export class Thread {
     this.#worker.postMessage(message);
   }
 
-  /** The command that runs, unless it was given up on. */
-  #front(): Waiting | undefined {
-    for (const waiting of this.#waiting.values()) if (!waiting.late) return waiting;
-    return undefined;
-  }
-
   #hangs(): void {
-    const hanging = this.#front();
+    const hanging = this.#waiting.front;
     // Its answer may be there, and this thread was too busy to read it.
     this.#outbox.read();
-    if (hanging !== undefined && hanging === this.#front()) this.#giveUpOn(hanging);
+    if (hanging !== undefined && hanging === this.#waiting.front) this.#giveUpOn(hanging);
   }
 
   /** It must return in time even if it is not its turn yet: closing does not wait for an opening that hangs. */
-  #watchBehind(id: number): void {
-    const waiting = this.#waiting.get(id);
-    if (waiting?.watched === undefined) return;
+  #watchBehind(waiting: Waiting): void {
+    if (waiting.watched === undefined) return;
     // After the event loop was busy, the answer may already be there. It is read before `giveUp`.
     const giveUp = (): void => {
-      if (this.#waiting.get(id) === waiting) this.#giveUpOn(waiting);
+      if (this.#waiting.has(waiting) && !waiting.late) this.#giveUpOn(waiting);
     };
     waiting.timer = setTimeout(() => setImmediate(giveUp), waiting.watched.hangMs);
   }
@@ -219,19 +225,17 @@ export class Thread {
         this.#abandoned = false;
         resolve();
       };
-      for (const [id, waiting] of this.#waiting) {
+      for (const waiting of this.#waiting) {
+        const { reject } = waiting;
         const late = new Promise<unknown>((onResult, onError) => {
-          this.#waiting.set(id, {
-            resolve: (output) => (settled(), onResult(output)),
-            reject: (error) => (settled(), onError(error)),
-            watched: undefined,
-            timer: undefined,
-            late: true,
-          });
+          waiting.resolve = (output) => (settled(), onResult(output));
+          waiting.reject = (error) => (settled(), onError(error));
         });
         late.catch(() => {});
         clearTimeout(waiting.timer);
-        waiting.reject(new HungCallError(message, late));
+        waiting.watched = undefined;
+        waiting.late = true;
+        reject(new HungCallError(message, late));
       }
       this.#abandoned = left > 0;
       if (left === 0) resolve();
@@ -252,9 +256,8 @@ export class Thread {
   }
 
   #take(id: number): Waiting | undefined {
-    const waiting = this.#waiting.get(id);
-    this.#waiting.delete(id);
-    this.#handedOver.delete(id);
+    const waiting = this.#waiting.take(id);
+    if (waiting?.isHandedOver === true) this.#handedOver -= 1;
     if (this.#waiting.size === 0) this.#becomeIdle();
     clearTimeout(waiting?.timer);
     if (waiting?.late === false) this.#watchFront();
@@ -262,7 +265,7 @@ export class Thread {
   }
 
   #watchFront(): void {
-    const front = this.#front();
+    const { front } = this.#waiting;
     this.#watch.begin(front?.timer === undefined ? front?.watched?.hangMs : undefined);
   }
 
@@ -270,14 +273,14 @@ export class Thread {
     this.#ended ??= error;
     this.#outbox.read();
     this.#outbox.end();
-    const [first] = this.#waiting.keys();
-    for (const id of this.#outbox.withdraw()) if (id !== first) this.#refuse(id);
-    for (const waiting of this.#waiting.values()) {
+    const [first] = this.#waiting;
+    for (const id of this.#outbox.withdraw()) if (id !== first?.id) this.#refuse(id);
+    for (const waiting of this.#waiting) {
       clearTimeout(waiting.timer);
       waiting.reject(this.#ended);
     }
     this.#waiting.clear();
-    this.#handedOver.clear();
+    this.#handedOver = 0;
     this.#watch.end();
     this.#becomeIdle();
   }
