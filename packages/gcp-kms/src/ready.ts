@@ -1,4 +1,5 @@
-import { memberOf, withinDeadline, type CallBounds } from "@signpost/core/adapter";
+import { SignerError } from "@signpost/core";
+import { endedError, onCallEnd, type CallBounds } from "@signpost/core/adapter";
 import type { GcpKmsCallOptions, GcpKmsClientLike } from "./api.ts";
 import { credentialsError, lateError, requireToken } from "./credential-errors.ts";
 import type { RequestRecord } from "./credential-requests.ts";
@@ -63,24 +64,42 @@ export function credentialsTime({ timeoutMs }: CallBounds): number {
   return Math.max(1, Math.floor(timeoutMs * CREDENTIALS_SHARE));
 }
 
-/** Waits until a client is ready, within the call's time. Always rejects with `SignerError`. */
-export async function readyInTime<Ready>(
+/**
+ * Waits until a client is ready, within the call's time. Always rejects with `SignerError`. Reads no signal: to make one takes
+ * longer than everything else here, and most clients are ready at once.
+ */
+export function readyInTime<Ready>(
   preparing: Promise<Ready>,
   record: RequestRecord,
   bounds: CallBounds,
   subject: CallSubject,
 ): Promise<Ready> {
   const deadlineMs = credentialsTime(bounds);
-  const failed = (error: unknown): never => {
-    throw credentialsError(error, subject);
-  };
   const message = `cannot ${subject.action} ${subject.name}: Google credentials did not arrive within ${deadlineMs} ms`;
-  try {
-    return await withinDeadline(() => preparing.catch(failed), { deadlineMs, signal: bounds.signal, message });
-  } catch (error) {
-    const isLate = memberOf(error, "code") === "timeout" && memberOf(error, "message") === message;
-    throw (isLate ? lateError(record.last, subject, message) : undefined) ?? error;
-  }
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      letGo();
+      reject(lateError(record.last, subject, message) ?? new SignerError("timeout", message));
+    }, deadlineMs);
+    const letGo = onCallEnd(bounds, (reason) => {
+      clearTimeout(timer);
+      reject(endedError(reason));
+    });
+    const settled = (): void => {
+      clearTimeout(timer);
+      letGo();
+    };
+    preparing.then(
+      (ready) => {
+        settled();
+        resolve(ready);
+      },
+      (error: unknown) => {
+        settled();
+        reject(credentialsError(error, subject));
+      },
+    );
+  });
 }
 
 // A stub of grpc-js has a channel. The stub for REST is a plain object of functions.

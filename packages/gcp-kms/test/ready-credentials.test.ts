@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { getEventListeners } from "node:events";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type * as adapter from "@signpost/core/adapter";
 import { SignerError } from "@signpost/core";
 import type { GcpKmsClientLike } from "../src/api.ts";
@@ -169,5 +170,29 @@ describe("a client that is made ready in the time of a call", () => {
   test("is not waited for after the end of the call", async () => {
     const waiting = readyInTime(new Promise(() => undefined), late, bounds(AbortSignal.abort()), SUBJECT);
     expect(await rejection(waiting)).toMatchObject({ code: "aborted" });
+  });
+
+  test("is not waited for any longer when the call ends meanwhile", async () => {
+    const caller = new AbortController();
+    const waiting = rejection(readyInTime(new Promise(() => undefined), late, bounds(caller.signal), SUBJECT));
+    caller.abort(new Error("left"));
+    expect(await waiting).toMatchObject({ code: "aborted", cause: { message: "left" } });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test.each([
+    ["is ready", async () => 7],
+    ["failed", async () => Promise.reject(new Error("no"))],
+    ["comes too late", async () => new Promise(() => undefined)],
+  ])("leaves no timer and no listener where it %s, and makes no signal", async (_, prepare) => {
+    const { signal } = new AbortController();
+    const made = vi.spyOn(globalThis, "AbortController");
+    onTestFinished(() => made.mockRestore());
+    const settled = readyInTime<unknown>(prepare(), late, bounds(signal), SUBJECT).catch(() => undefined);
+    await vi.advanceTimersByTimeAsync(900);
+    await settled;
+    expect(made).not.toHaveBeenCalled();
+    expect(vi.getTimerCount()).toBe(0);
+    expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 });
