@@ -2,13 +2,14 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { type PendingCommand, PendingCommands } from "../src/pool/pending-commands.ts";
 
 describe("the commands of a thread that have not returned", () => {
+  const first: PendingCommand = { id: 7, late: true };
+  const second: PendingCommand = { id: 8, late: false };
+  const third: PendingCommand = { id: 9, late: false };
   let commands: PendingCommands<PendingCommand>;
-  let [first, second, third]: PendingCommand[] = [];
 
   beforeEach(() => {
     commands = new PendingCommands();
-    [first, second, third] = [7, 8, 9].map((id) => ({ id, late: id === 7 }));
-    for (const command of [first, second, third]) if (command !== undefined) commands.add(command);
+    for (const command of [first, second, third]) commands.add(command);
   });
 
   test("stay in their order", () => {
@@ -31,7 +32,7 @@ describe("the commands of a thread that have not returned", () => {
   });
 
   test("are told apart by identity", () => {
-    expect(commands.has(first as PendingCommand)).toBe(true);
+    expect(commands.has(first)).toBe(true);
     expect(commands.has({ id: 7, late: true })).toBe(false);
   });
 
