@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { LoginPins } from "../src/pool/login-pins.ts";
-import { SignerPins } from "../src/pool/signer-pins.ts";
-import { pinSource, readPin } from "../src/request/pin.ts";
+import { SignerPins, type TakenPin } from "../src/pool/signer-pins.ts";
+import { type PinSource, pinSource, readPin } from "../src/request/pin.ts";
 import { differsFromAccepted } from "../src/wire/pin-error.ts";
 
 /** The token is logged in with 1234. */
@@ -12,17 +12,22 @@ const pins: LoginPins = {
   offer: () => () => {},
 };
 
-function loggedIn() {
+const taken = async (source: PinSource): Promise<TakenPin> => ({
+  source,
+  attempt: { pin: await readPin(source), done: () => {} },
+});
+
+async function loggedIn() {
   const signers = new SignerPins({ label: "op", serial: "1" }, pins);
   const accepted = pinSource("1234");
   signers.add(accepted);
-  signers.accepted(accepted, false);
+  signers.accepted(await taken(accepted), false);
   return { signers, accepted };
 }
 
 describe("the PIN that a token accepted, of a signer that is closed", () => {
   test("is kept for the logins of other signers, whose own is not known to be right", async () => {
-    const { signers, accepted } = loggedIn();
+    const { signers, accepted } = await loggedIn();
     const other = pinSource("4321");
     signers.add(other);
     await signers.admit(other);
@@ -32,7 +37,7 @@ describe("the PIN that a token accepted, of a signer that is closed", () => {
   });
 
   test("is dropped immediately if an open signer has the same PIN", async () => {
-    const { signers, accepted } = loggedIn();
+    const { signers, accepted } = await loggedIn();
     const same = pinSource(async () => "1234");
     signers.add(same);
     await signers.admit(same);
@@ -41,7 +46,7 @@ describe("the PIN that a token accepted, of a signer that is closed", () => {
   });
 
   test("is dropped as soon as a new signer has the same PIN", async () => {
-    const { signers, accepted } = loggedIn();
+    const { signers, accepted } = await loggedIn();
     const other = pinSource("4321");
     signers.add(other);
     await signers.admit(other);
@@ -52,61 +57,70 @@ describe("the PIN that a token accepted, of a signer that is closed", () => {
     expect(signers.source).toBe(same);
   });
 
-  test("is dropped with the last signer of the token", () => {
-    const { signers, accepted } = loggedIn();
+  test("is dropped with the last signer of the token", async () => {
+    const { signers, accepted } = await loggedIn();
     signers.remove(accepted);
     signers.close();
     expect(signers.source).toBeUndefined();
   });
 });
 
-describe("a PIN that was proven", () => {
-  /** Two signers that were proven. Then the PIN was changed, and the first one's source gave the new one at a login. */
-  async function changed(given: { pin: string }) {
-    const now = { pin: "1234" };
-    const signers = new SignerPins(
-      { label: "op", serial: "1" },
-      {
-        ...pins,
-        compare: async (source) => {
-          if ((await readPin(source)) === now.pin) return "proven";
-          throw differsFromAccepted({ label: "op", serial: "1" }, source.name);
-        },
-      },
-    );
-    const first = pinSource(() => now.pin, "first");
-    const second = pinSource(() => given.pin, "second");
+describe.each([
+  ["a login", false, 1],
+  ["a login for one signature", true, 0],
+])("a PIN that was proven, after %s", (_what, forSignature, comparisons) => {
+  const token = { label: "op", serial: "1" };
+
+  /** Two signers that were proven. Then the PIN was changed, the first one's source gave the new one, and the token took it. */
+  async function changed(ofSecond: { readonly pin: string; readonly later: string }) {
+    let [now, given] = ["1234", ofSecond.pin];
+    let compared = 0;
+    const compare: LoginPins["compare"] = async (source) => {
+      compared += 1;
+      if ((await readPin(source)) === now) return "proven";
+      throw differsFromAccepted(token, source.name);
+    };
+    const signers = new SignerPins(token, { ...pins, compare });
+    const first = pinSource(() => now, "first");
+    const second = pinSource(() => given, "second");
     signers.add(first);
-    signers.accepted(first, false);
+    signers.accepted(await taken(first), false);
     signers.add(second);
     await signers.admit(second);
-    now.pin = "5678";
-    signers.accepted(first, false);
-    await new Promise((resolve) => void setImmediate(resolve));
-    return { signers, first, second };
+    [now, given] = ["5678", ofSecond.later];
+    const signAgain = async () => {
+      signers.accepted(await taken(first), forSignature);
+      await new Promise((resolve) => void setImmediate(resolve));
+    };
+    await signAgain();
+    return { signers, first, second, signAgain, compared: () => compared };
   }
 
-  test("differs after a login with another one, and replaces none", async () => {
-    const { signers, first, second } = await changed({ pin: "1234" });
+  test("differs if it is another one, and replaces none", async () => {
+    const { signers, first, second } = await changed({ pin: "1234", later: "1234" });
     expect(signers.note(second)).toMatch(/not the one that the token last accepted/);
     signers.remove(first);
     expect(signers.source).toBe(first);
   });
 
-  test("stays proven after a login with the same one", async () => {
-    const given = { pin: "1234" };
-    const changing = changed(given);
-    given.pin = "5678";
-    const { signers, first, second } = await changing;
+  test("stays proven if it is the same one", async () => {
+    const { signers, first, second } = await changed({ pin: "1234", later: "5678" });
     expect(signers.note(second)).toBeUndefined();
     signers.remove(first);
     expect(signers.source).toBe(second);
   });
+
+  test(`is compared ${comparisons} times when the token accepts the same one again`, async () => {
+    const { signAgain, compared } = await changed({ pin: "1234", later: "5678" });
+    const before = compared();
+    await signAgain();
+    expect(compared() - before).toBe(comparisons);
+  });
 });
 
 describe("the next PIN", () => {
-  test("comes from another signer, once one was refused", () => {
-    const { signers, accepted } = loggedIn();
+  test("comes from another signer, once one was refused", async () => {
+    const { signers, accepted } = await loggedIn();
     const other = pinSource("4321");
     signers.add(other);
     signers.refused(accepted);
@@ -122,7 +136,7 @@ describe("a source that fails", () => {
   };
 
   test("leaves the login to another signer's source", async () => {
-    const { signers, accepted } = loggedIn();
+    const { signers, accepted } = await loggedIn();
     const failing = pinSource(broken);
     signers.add(failing);
     expect(await signers.take(failing)).toMatchObject({ source: accepted, attempt: { pin: "1234" } });

@@ -200,10 +200,10 @@ export class TokenLogin {
     throw this.blocked;
   }
 
-  #accepted({ source, attempt }: TakenPin, forSignature: boolean): void {
-    attempt.done("accepted");
+  #accepted(taken: TakenPin, forSignature: boolean): void {
+    taken.attempt.done("accepted");
     this.#refusal = undefined;
-    this.signers.accepted(source, forSignature);
+    this.signers.accepted(taken, forSignature);
   }
 
   /** C_Login of a session. */

@@ -1,3 +1,4 @@
+import { createHmac, randomBytes } from "node:crypto";
 import type { PinSource } from "../request/pin.ts";
 import { isRefusedPin, PinError } from "../wire/pin-error.ts";
 import type { PinVerdict } from "../wire/pin-outcomes.ts";
@@ -32,6 +33,9 @@ export class SignerPins {
   readonly #withdraw: () => void;
   /** Whose PIN the token accepted, or one that was found to be the same. */
   #accepted: PinSource | undefined;
+  readonly #tagKey = randomBytes(32);
+  /** Of the PIN that the token last accepted from the pool. The PIN itself is not kept. */
+  #acceptedTag: string | undefined;
   /** It is being asked for the PIN of a login. */
   #asked: PinSource | undefined;
   /** The token is logged in, and not by the pool's own login. */
@@ -90,10 +94,12 @@ export class SignerPins {
     this.#sources = [source, ...this.#sources.filter((other) => other !== source)];
   }
 
-  /** The token accepted it. `forSignature`: for one signature, which proves no other PIN while the source is the same. */
-  accepted(source: PinSource, forSignature: boolean): void {
-    const isKnown = forSignature && this.#accepted === source;
+  /** The token accepted it. `forSignature`: for one signature, which says nothing new while source and PIN are the same. */
+  accepted({ source, attempt }: TakenPin, forSignature: boolean): void {
+    const tag = createHmac("sha256", this.#tagKey).update(attempt.pin).digest("base64");
+    const isKnown = forSignature && this.#accepted === source && this.#acceptedTag === tag;
     this.#accepted = source;
+    this.#acceptedTag = tag;
     this.#isCovered = false;
     if (!this.#sources.includes(source)) return;
     this.#standings.set(source, "proven");
