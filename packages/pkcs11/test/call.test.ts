@@ -19,6 +19,11 @@ test.each([
     "CKR_VENDOR_DEFINED:4294967456",
     "CKR 0x1000000a0 (0x1000000a0)",
   ],
+  [
+    "a number that is not a safe integer",
+    "CKR_VENDOR_DEFINED:9151314442816848033",
+    "CKR 0x7f000000000000a1 (0x7f000000000000a1)",
+  ],
 ])("%s is read from the message of pkcs11js", (_what, message, described) => {
   expect(describeCode(codeFrom(failing(new Error(message))) ?? 0)).toBe(described);
 });

@@ -1,13 +1,16 @@
 const LEAST_NEGATIVE_INT = BigInt.asUintN(64, -(2n ** 31n));
 
+/** A CK_RV. A bigint where a number would be rounded, which no standard code is. */
+export type CkrCode = number | bigint;
+
 /** A CKR code, with the function that returned it. */
 export class CryptokiError extends Error {
   readonly call: string;
-  readonly code: number;
+  readonly code: CkrCode;
   /** The gate's generation when a command failed with it. */
   generation: number | undefined;
 
-  constructor(call: string, code: number) {
+  constructor(call: string, code: CkrCode) {
     super(`${call}: ${code}`);
     this.call = call;
     this.code = code;
@@ -29,7 +32,7 @@ export function cryptoki<Result>(call: string, run: () => Result): Result {
 }
 
 /** The CKR code, or undefined when `run` succeeded. Rethrows other errors. */
-export function codeFrom(run: () => unknown): number | undefined {
+export function codeFrom(run: () => unknown): CkrCode | undefined {
   try {
     run();
     return undefined;
@@ -40,15 +43,16 @@ export function codeFrom(run: () => unknown): number | undefined {
   }
 }
 
-function codeOf(error: unknown): number | undefined {
+function codeOf(error: unknown): CkrCode | undefined {
   if (!(error instanceof Error)) return undefined;
   const code: unknown = "code" in error ? error.code : undefined;
   if (typeof code === "number" && code !== 0) return code;
   const match = /^CKR_\w+:(\d+)/.exec(error.message);
-  return match?.[1] === undefined ? undefined : numberOf(BigInt(match[1]));
+  return match?.[1] === undefined ? undefined : exactCode(BigInt(match[1]));
 }
 
 /** A CK_RV has 64 bits on most systems. Some modules return a negative int, whose upper bits are all 1: here, it keeps 32 bits. */
-function numberOf(code: bigint): number {
-  return Number(code >= LEAST_NEGATIVE_INT ? BigInt.asUintN(32, code) : code);
+function exactCode(given: bigint): CkrCode {
+  const code = given >= LEAST_NEGATIVE_INT ? BigInt.asUintN(32, given) : given;
+  return code > Number.MAX_SAFE_INTEGER ? code : Number(code);
 }

@@ -1,4 +1,5 @@
 import type { SignerErrorCode } from "@signpost/core";
+import type { CkrCode } from "./call.ts";
 
 /**
  * What brings a session back after a CKR code.
@@ -142,17 +143,17 @@ const NAMES: readonly (readonly [code: number, name: string])[] = [
 
 const UNKNOWN = { action: "repeated", signerCode: "unavailable" } as const;
 
-const RULES: ReadonlyMap<number, CkrRule> = new Map<number, CkrRule>([
+const RULES: ReadonlyMap<CkrCode, CkrRule> = new Map<CkrCode, CkrRule>([
   ...NAMES.map(([code, name]) => [code, { name, ...UNKNOWN }] as const),
   ...ROWS.map(([code, name, action, signerCode = "unavailable"]) => [code, { name, action, signerCode }] as const),
 ]);
 
 /** The rule for a CKR code. An unknown code, which may be a vendor's, may pass or may need a fresh start. */
-export function ckrRule(code: number): CkrRule {
+export function ckrRule(code: CkrCode): CkrRule {
   return RULES.get(code) ?? { name: `CKR 0x${code.toString(16)}`, ...UNKNOWN };
 }
 
 /** A CKR code as text: `CKR_DEVICE_ERROR (0x30)`. */
-export function describeCode(code: number): string {
+export function describeCode(code: CkrCode): string {
   return `${ckrRule(code).name} (0x${code.toString(16)})`;
 }

@@ -1,5 +1,7 @@
 // A module's description of itself, its tokens and their keys, as plain data.
 
+import type { CkrCode } from "./call.ts";
+
 /** The token's description of the one private key that matched, and every public half found for it. */
 export interface PrivateKeyDescription {
   /** CKA_LABEL, which need not be UTF-8. */
@@ -14,7 +16,7 @@ export interface PrivateKeyDescription {
   /** CKA_VALUE of X.509 certificate objects with the same CKA_ID. */
   readonly certificates: readonly Uint8Array[];
   /** The first refusal of the module to a request for the public half. The public half may exist but be hidden. */
-  readonly untold: { readonly call: string; readonly code: number } | undefined;
+  readonly untold: { readonly call: string; readonly code: CkrCode } | undefined;
 }
 
 /** An object of a token: a certificate, or a key whose CKA_ID may be that of certificates. */
@@ -65,7 +67,7 @@ export interface TokenDescription {
 export interface UnreadableSlot {
   readonly slotId: string;
   /** The CKR code of C_GetTokenInfo. */
-  readonly code: number;
+  readonly code: CkrCode;
 }
 
 /** A module with every slot that holds a token. */

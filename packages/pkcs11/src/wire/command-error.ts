@@ -1,4 +1,5 @@
 import { ConfigurationError, SignerError } from "@signpost/core";
+import type { CkrCode } from "../cryptoki/call.ts";
 import { ckrRule, describeCode, type RecoveryAction } from "../cryptoki/ckr.ts";
 import {
   CKR_ARGUMENTS_BAD,
@@ -18,13 +19,13 @@ import { PinError } from "./pin-error.ts";
 export class CommandError extends Error {
   override readonly name: string = "Pkcs11Error";
   readonly failure: Failure;
-  /** The CKR code, when it was one. */
+  /** The CKR code, when it was one that a number can hold. */
   readonly code?: number;
 
   constructor(failure: Failure) {
     super(describe(failure));
     this.failure = failure;
-    if (failure.kind === "cryptoki") this.code = failure.code;
+    if (failure.kind === "cryptoki" && typeof failure.code === "number") this.code = failure.code;
   }
 }
 
@@ -99,9 +100,9 @@ export function isPinRefusal(error: unknown): error is PinRefusal {
 }
 
 /** Codes of C_Initialize for a module that can never run here. */
-const UNUSABLE: ReadonlySet<number> = new Set([CKR_NEED_TO_CREATE_THREADS, CKR_CANT_LOCK, CKR_LIBRARY_LOAD_FAILED]);
+const UNUSABLE: ReadonlySet<CkrCode> = new Set([CKR_NEED_TO_CREATE_THREADS, CKR_CANT_LOCK, CKR_LIBRARY_LOAD_FAILED]);
 
-function cryptokiError(call: string, code: number, cause: CommandError): SignerError | ConfigurationError {
+function cryptokiError(call: string, code: CkrCode, cause: CommandError): SignerError | ConfigurationError {
   const { message } = cause;
   const unusable = (expected: string): ConfigurationError =>
     new ConfigurationError("module", `expected a module that ${expected}: ${message}`, { cause });

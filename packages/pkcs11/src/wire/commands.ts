@@ -1,6 +1,7 @@
 // Messages between the caller's thread and a worker thread. Plain data only, because they are cloned. For a signature, a
 // key number and 32 bytes go in, and 64 bytes come out.
 
+import type { CkrCode } from "../cryptoki/call.ts";
 import type {
   PrivateKeyDescription,
   TokenCertificates,
@@ -113,7 +114,7 @@ export type Failure =
   | {
       readonly kind: "cryptoki";
       readonly call: string;
-      readonly code: number;
+      readonly code: CkrCode;
       readonly generation?: number | undefined;
     }
   /** The module's path is wrong, or the file there. */

@@ -1,5 +1,5 @@
 import type { Binding, Handle, TokenInfo } from "../cryptoki/binding.ts";
-import { codeFrom, cryptoki, CryptokiError } from "../cryptoki/call.ts";
+import { type CkrCode, codeFrom, cryptoki, CryptokiError } from "../cryptoki/call.ts";
 import { ckrRule } from "../cryptoki/ckr.ts";
 import {
   CKF_TOKEN_INITIALIZED,
@@ -23,7 +23,7 @@ const READINGS = 3;
 const READ_AGAIN_MS = 20;
 
 /** CKR codes for a missing token, or for one of an unknown kind. */
-const ABSENT: ReadonlySet<number> = new Set([CKR_SLOT_ID_INVALID, CKR_TOKEN_NOT_PRESENT, CKR_TOKEN_NOT_RECOGNIZED]);
+const ABSENT: ReadonlySet<CkrCode> = new Set([CKR_SLOT_ID_INVALID, CKR_TOKEN_NOT_PRESENT, CKR_TOKEN_NOT_RECOGNIZED]);
 
 /** Every slot that holds a token, with the slot's handle. */
 export function listTokens(binding: Binding): {
@@ -38,7 +38,7 @@ export function listTokens(binding: Binding): {
     const slotId = readUlong(slot)?.toString();
     if (slotId === undefined) continue;
     const token = describeToken(binding, slot, slotId);
-    if (typeof token !== "number") {
+    if (typeof token === "object") {
       slots.set(slotId, slot);
       tokens.push(token);
     } else if (!ABSENT.has(token)) unreadable.push({ slotId, code: token });
@@ -71,7 +71,7 @@ function describeLibrary(binding: Binding): LibraryDescription {
 }
 
 /** The token in a slot, or the CKR code of the module's refusal. */
-function describeToken(binding: Binding, slot: Handle, slotId: string): TokenDescription | number {
+function describeToken(binding: Binding, slot: Handle, slotId: string): TokenDescription | CkrCode {
   const slotInfo = describeSlot(binding, slot);
   let token: TokenInfo | undefined;
   const code = codeFrom(() => (token = readToken(binding, slot)));
