@@ -1,4 +1,4 @@
-import { SignerError, type SignerErrorCode } from "@signpost/core";
+import { ConfigurationError, SignerError, type SignerErrorCode } from "@signpost/core";
 import { memberOf } from "@signpost/core/adapter";
 import type { SourceRequest } from "./credential-requests.ts";
 import {
@@ -51,7 +51,7 @@ function classify(error: unknown): Failure {
   const message = messageOf(error);
   if (isClosedClient(error)) return { code: "closed", text: "the client is closed" };
   if (message.includes(NO_SOURCE)) return withoutSource();
-  if (error instanceof InsecureSourceError) {
+  if (error instanceof InsecureSourceError || error instanceof ConfigurationError) {
     return { code: "access_denied", text: `no usable Google credentials were found: ${message}` };
   }
   const asked = askedHost(error);

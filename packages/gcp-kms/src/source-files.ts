@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { ConfigurationError } from "@signpost/core";
 import { memberOf, readRegularFile } from "@signpost/core/adapter";
 import { gcloudFolders } from "./gcloud-folders.ts";
 
@@ -25,9 +26,18 @@ async function certificateAnswers(certificate: unknown): Promise<void> {
   if (typeof certificate !== "object" || certificate === null) return;
   const config = parsed(await answer(certificateConfig(certificate)));
   const workload = memberOf(memberOf(config, "cert_configs"), "workload");
-  await answer(memberOf(workload, "cert_path"));
-  await answer(memberOf(workload, "key_path"));
-  await answer(memberOf(certificate, "trust_chain_path"));
+  await regularAnswers(workload, "cert_path");
+  await regularAnswers(workload, "key_path");
+  await regularAnswers(certificate, "trust_chain_path");
+}
+
+/** Refuses a FIFO or a device here, since the SDK would open it, and each time block a thread that never comes back. */
+async function regularAnswers(content: unknown, name: string): Promise<void> {
+  const path = memberOf(content, name);
+  if (typeof path !== "string" || path === "") return;
+  await readRegularFile(name, path, MAX_BYTES).catch((error: unknown) => {
+    if (error instanceof ConfigurationError) throw error;
+  });
 }
 
 /** Where the SDK looks for the paths of the certificate and of its key. */

@@ -1,5 +1,6 @@
+import { execFileSync } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
-import fs, { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import fs, { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import type * as promises from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -75,26 +76,48 @@ afterAll(() => {
   rmSync(directory, { recursive: true });
 });
 
+/** With the signers' own file of credentials, in front of a token endpoint that refuses connections. */
+function nameSource(credentialSource: unknown) {
+  write("credentials.json", {
+    type: "external_account",
+    audience: "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/x",
+    subject_token_type: "urn:ietf:params:oauth:token-type:jwt",
+    token_url: "https://127.0.0.1:9/token",
+    credential_source: credentialSource,
+  });
+  const publicKey = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" });
+  const keyVersion = "projects/p/locations/l/keyRings/r/cryptoKeys/k/cryptoKeyVersions/3";
+  return { keyVersion, publicKey, endpoint: "https://127.0.0.1:9", policy: false } as const;
+}
+
+test.each(["certificate.pem", "key.pem", "chain.pem"])(
+  "a FIFO in place of the file %s is refused, and the SDK does not open it",
+  async (name) => {
+    mount.hangs = false;
+    mount.file = inDirectory(name);
+    const before = readFileSync(mount.file);
+    rmSync(mount.file);
+    execFileSync("mkfifo", [mount.file]);
+    const signer = await openGcpKmsSigner({ ...nameSource({ certificate }), callTimeoutMs: 20_000 });
+    try {
+      expect(await rejection(signer.sign(newMessage().digest))).toMatchObject({
+        code: "access_denied",
+        message: expect.stringMatching(/: \w+_path: expected a regular file, not a FIFO/) as string,
+      });
+      expect(looksOfSdk()).toBe(0);
+    } finally {
+      await signer.close();
+      rmSync(mount.file);
+      writeFileSync(mount.file, before);
+    }
+  },
+);
+
 test.each(SOURCES)(
   "the file %s on a mount that hangs holds one read, for all signers and calls, and none of the SDK",
   async (name, credentialSource) => {
     mount.file = inDirectory(name);
-    write("credentials.json", {
-      type: "external_account",
-      audience: "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/x",
-      subject_token_type: "urn:ietf:params:oauth:token-type:jwt",
-      token_url: "https://127.0.0.1:9/token",
-      credential_source: credentialSource,
-    });
-    const publicKey = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" });
-    const keyVersion = "projects/p/locations/l/keyRings/r/cryptoKeys/k/cryptoKeyVersions/3";
-    const options = {
-      keyVersion,
-      publicKey,
-      endpoint: "https://127.0.0.1:9",
-      policy: false,
-      callTimeoutMs: 400,
-    } as const;
+    const options = { ...nameSource(credentialSource), callTimeoutMs: 400 };
     const signers = await Promise.all([openGcpKmsSigner(options), openGcpKmsSigner(options)]);
     for (let call = 0; call < 4; call += 1) {
       for (const signer of signers)
