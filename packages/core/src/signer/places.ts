@@ -73,12 +73,15 @@ export function blameOf(signature: unknown): Blame | undefined {
   return typeof signature === "object" && signature !== null ? (signature as Placed)[BLAME] : undefined;
 }
 
-/** What our signers made for digests that other signers passed on to them. */
-const made = new WeakMap<Uint8Array, Uint8Array>();
+/** What our signers last made for digests that other signers passed on to them, and that may be passed on to several of ours. */
+const made = new WeakMap<Uint8Array, readonly Uint8Array[]>();
+
+/** Of one digest. A caller may use one buffer for all its digests. */
+const MAX_MADE = 16;
 
 /** Records what was made for a caller's digest. Returns the same signature. */
 export function noteMade(digest: Uint8Array, signature: Uint8Array): Uint8Array {
-  if (isUint8Array(digest)) made.set(digest, signature);
+  if (isUint8Array(digest)) made.set(digest, [...(made.get(digest) ?? []).slice(1 - MAX_MADE), signature]);
   return signature;
 }
 
@@ -97,8 +100,8 @@ export function copiedSignature(signature: unknown, digest?: Uint8Array): unknow
 }
 
 function markedOf(signature: Uint8Array, digest: Uint8Array | undefined): Uint8Array {
-  const passed = digest === undefined || placeOf(signature) !== undefined ? undefined : made.get(digest);
-  return passed !== undefined && Buffer.compare(passed, signature) === 0 ? passed : signature;
+  if (digest === undefined || placeOf(signature) !== undefined) return signature;
+  return made.get(digest)?.findLast((known) => Buffer.compare(known, signature) === 0) ?? signature;
 }
 
 /** The place of each attempt, by its signal. Set by the signer that chose the place. */

@@ -5,6 +5,7 @@ import {
   attemptedPlace,
   blameOf,
   copiedSignature,
+  noteMade,
   notePlace,
   onBadSignature,
   placeOf,
@@ -79,6 +80,14 @@ describe("a copy of a signature", () => {
   test("has no place and no blame if there is none", () => {
     const copy = copiedSignature(Uint8Array.of(1));
     expect([placeOf(copy), blameOf(copy)]).toEqual([undefined, undefined]);
+  });
+
+  test("that has no marks gets those of the same bytes, whichever of several signers made them first", () => {
+    const digest = new Uint8Array(32);
+    noteMade(digest, markPlace(Uint8Array.of(1), here));
+    noteMade(digest, markPlace(Uint8Array.of(2), there));
+    const places = [1, 2, 3].map((byte) => placeOf(copiedSignature(Uint8Array.of(byte), digest)));
+    expect(places).toEqual([here, there, undefined]);
   });
 
   test.each([undefined, null, "text", 7, [1, 2]])("of %j is the same", (value) => {
