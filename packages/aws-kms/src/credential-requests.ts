@@ -1,6 +1,8 @@
+import { ChildProcess } from "node:child_process";
 import { subscribe } from "node:diagnostics_channel";
 import { ClientRequest } from "node:http";
 import { createBriefContext, memberOf } from "@signpost/core/adapter";
+import { endProcess } from "./credential-process.ts";
 
 /** The sources that the SDK asks over HTTP without reporting their answers. */
 export type WatchedSource = "container" | "metadata" | "sso";
@@ -20,8 +22,8 @@ export interface SourceRequest {
 export interface RequestRecord {
   /** Undefined if no watched source was asked. */
   last: SourceRequest | undefined;
-  /** Requests to watched sources that have not ended, for `dropRequests`. Default: they are not kept. */
-  readonly pending?: Set<ClientRequest> | undefined;
+  /** Requests to watched sources, and processes, that have not ended, for `dropRequests`. Default: they are not kept. */
+  readonly pending?: Set<ClientRequest | ChildProcess> | undefined;
   /** Whether the answer is of no use any more. */
   dropped?: boolean;
 }
@@ -80,6 +82,11 @@ function watch(): void {
     // The SDK continues with a metadata service that is not configured, which says nothing about the configured source.
     if (source !== "metadata" || record.last?.source !== "sso" || isMetadataKnown()) record.last = asked;
   });
+  subscribe("child_process", (message) => {
+    const record = records.get();
+    const child = memberOf(message, "process");
+    if (record !== undefined && child instanceof ChildProcess) keepPending(record, child);
+  });
   subscribe("http.client.response.finish", (message) => {
     const request = memberOf(message, "request");
     if (!(request instanceof ClientRequest)) return;
@@ -95,21 +102,27 @@ function watch(): void {
   });
 }
 
-function keepPending({ pending, dropped = false }: RequestRecord, request: ClientRequest): void {
-  // The SDK tries again after a request that was dropped. Not here, in the middle of the request's own start.
-  if (dropped) setImmediate(() => request.destroy());
+function keepPending({ pending, dropped = false }: RequestRecord, source: ClientRequest | ChildProcess): void {
+  // The SDK goes on after a source that was dropped. Not here, in the middle of the start of a request or of a process.
+  if (dropped) setImmediate(() => drop(source));
   if (pending === undefined) return;
-  pending.add(request);
-  request.once("close", () => pending.delete(request));
+  pending.add(source);
+  source.once("close", () => pending.delete(source));
+}
+
+function drop(source: ClientRequest | ChildProcess): void {
+  if (source instanceof ClientRequest) source.destroy();
+  else endProcess(source);
 }
 
 /**
  * Ends the requests of a question whose answer is of no use any more. The SDK asks a container's endpoint with no time limit: a
- * request without an answer would stay open, and keep the process alive, for as long as the endpoint does.
+ * request without an answer would stay open, and keep the process alive, for as long as the endpoint does. The same holds for
+ * a `credential_process`, which also takes memory.
  */
 export function dropRequests(record: RequestRecord): void {
   record.dropped = true;
-  for (const request of record.pending ?? []) request.destroy();
+  for (const source of record.pending ?? []) drop(source);
 }
 
 /** The last request to renew a token of SSO, in this process. The SDK makes no other one within 30 seconds. */
