@@ -23,7 +23,7 @@ export interface GivenToken {
 export type AskForToken = (request: TokenRequest) => Promise<GivenToken>;
 
 /** How long a credential may take. Afterward it is asked again. Milliseconds. */
-const CREDENTIAL_MS = 10_000;
+export const CREDENTIAL_MS = 10_000;
 
 /** A token is replaced this long before it ends, while calls still use it. Milliseconds. */
 const MARGIN_MS = 120_000;

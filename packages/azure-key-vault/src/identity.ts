@@ -1,6 +1,8 @@
 import { ConfigurationError } from "@signpost/core";
 import { textMember } from "@signpost/core/adapter";
 import type { AzureKeyVaultCredentialLike } from "./api.ts";
+import { CREDENTIAL_MS } from "./credential.ts";
+import { afterFiles } from "./identity-files.ts";
 import { WITHOUT_COMMONJS } from "./undici.ts";
 
 /** It keeps its tokens, and the metadata service of a machine answers few requests at a time. */
@@ -13,7 +15,8 @@ let shared: AzureKeyVaultCredentialLike | undefined;
 export async function loadDefaultCredential(): Promise<AzureKeyVaultCredentialLike> {
   try {
     const { DefaultAzureCredential } = await import("@azure/identity");
-    shared ??= new DefaultAzureCredential();
+    // Otherwise each command line tool that hangs, such as `az`, would stay, and each time another one would be started.
+    shared ??= afterFiles(new DefaultAzureCredential({ processTimeoutInMs: CREDENTIAL_MS }));
     return shared;
   } catch (cause) {
     throw new ConfigurationError("credential", loadingFailure(cause), { cause });

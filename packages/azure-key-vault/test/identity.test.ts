@@ -61,23 +61,45 @@ test("a key URI without @azure/identity says what to install", async () => {
   expect(fake.requests).toHaveLength(0);
 });
 
-test("key URIs with @azure/identity share its default credential", async () => {
+/** Installs a stand-in, which says what it is asked. */
+async function installIdentity(): Promise<void> {
   const stand = join(folder, "node_modules/@azure/identity");
   await mkdir(stand, { recursive: true });
   await writeFile(join(stand, "package.json"), '{"type":"module","exports":"./index.js"}');
   await writeFile(
     join(stand, "index.js"),
     `export class DefaultAzureCredential {
-      constructor() {
-        console.log("a credential");
+      constructor(options) {
+        console.log("a credential", JSON.stringify(options));
       }
       async getToken(scope) {
+        console.log("was asked");
         if (scope !== "https://127.0.0.1/.default") throw new Error(scope);
         return { token: process.env.TOKEN, expiresOnTimestamp: Date.now() + 3600000 };
       }
     }`,
   );
+}
+
+test("key URIs with @azure/identity share its default credential", async () => {
+  await installIdentity();
   const { token } = fake.entra.issue("https://127.0.0.1/.default");
   const uri = `azurekms:///127.0.0.1:${fake.port}/keys/op/${fake.key.latest.version}`;
-  expect(await run({ TOKEN: token })).toBe(`a credential\n${uri} 64`);
+  expect(await run({ TOKEN: token })).toBe(
+    `a credential {"processTimeoutInMs":10000}\nwas asked\nwas asked\n${uri} 64`,
+  );
 });
+
+test.each(["AZURE_FEDERATED_TOKEN_FILE", "AZURE_CLIENT_CERTIFICATE_PATH"])(
+  "the default credential is not asked while %s names a FIFO",
+  async (variable) => {
+    await installIdentity();
+    const fifo = join(folder, variable);
+    await promisify(execFile)("mkfifo", [fifo]);
+    const said = await run({ [variable]: fifo });
+    expect(said).toContain(`the credential gave no token: ${variable}: expected a regular file, not a FIFO`);
+    expect(said).not.toContain("was asked");
+    const { token } = fake.entra.issue("https://127.0.0.1/.default");
+    expect(await run({ [variable]: fifo, AZURE_CLIENT_SECRET: "secret", TOKEN: token })).toContain("was asked");
+  },
+);
