@@ -5,29 +5,18 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
-import { generateHelpTextForAllCommands, type Application, type CommandContext } from "@stricli/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createColors } from "picocolors";
-import { createApp } from "../src/app.ts";
 import { createOutput } from "../src/terminal/output.ts";
 import { createKeyFolder } from "./support/key-folder.ts";
 import { runApp } from "./support/run-app.ts";
 import { BIN, ended, runCli, startCli } from "./support/run-cli.ts";
 import { runOnTerminal } from "./support/terminal.ts";
 
-// It reads only the texts of commands, and asks for a context that commands get when they run.
-const app = createApp("0.0.0") as unknown as Application<CommandContext>;
-
 test("--help shows the commands, examples and exit codes", async () => {
   const { code, stdout, stderr } = await runCli(["--help"]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   expect(stdout).toMatchSnapshot();
-});
-
-test.each(generateHelpTextForAllCommands(app))("the help of %s", (_command, text) => {
-  expect(text).toContain("EXAMPLES");
-  expect(text.split("\n").filter((line) => line.length > 120)).toEqual([]);
-  expect(text).toMatchSnapshot();
 });
 
 test("--version prints the version of the package", async () => {

@@ -41,7 +41,7 @@ const ROUND_CALLS = 20;
 
 /** Measures all sides with one number of calls at once. Ends early if the signal aborts, with what was measured till then. */
 export async function measureLevel(sides: readonly Side[], options: LevelOptions): Promise<Level> {
-  const { concurrency, signal, calls, durationMs } = options;
+  const { concurrency, calls, durationMs } = options;
   const tallies = sides.map(() => new Tally());
   await Promise.all(sides.map((side) => warmUp(side, options)));
   const rounds = sides.length === 1 ? 1 : roundsOf(options);
@@ -50,7 +50,6 @@ export async function measureLevel(sides: readonly Side[], options: LevelOptions
     const turn = sides.map((side, index) => ({ side, tally: tallies[index] ?? new Tally() }));
     // The first one changes, since it may find other caches than the second.
     for (const { side, tally } of round % 2 === 0 ? turn : turn.toReversed()) {
-      if (signal.aborted || isOver(streak)) break;
       const share = { calls: shareOf(calls, rounds, round), durationMs: durationMs / rounds };
       await measureRound(side, tally, { ...options, ...share }, streak);
     }

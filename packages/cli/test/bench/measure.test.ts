@@ -130,6 +130,35 @@ describe("a level", () => {
     expect(order.length).toBeGreaterThan(3);
   });
 
+  test("of one side has no pause in which its callers wait for each other", async () => {
+    const calls = 400;
+    let ended = 0;
+    let isSlow = false;
+    let resolve: () => void = () => undefined;
+    // One call ends when the other caller has made all the other calls.
+    const promise = new Promise<void>((settle) => (resolve = settle));
+    const alone = side("a", async () => {
+      if (ended >= 2 && !isSlow) {
+        isSlow = true;
+        return promise;
+      }
+      ended += 1;
+      if (ended === calls + 1) resolve();
+    });
+    const { tallies, gaveUp } = await measureLevel([alone], options({ calls }));
+    expect([gaveUp, tallies[0]?.signatures]).toEqual([false, calls]);
+  });
+
+  test("that was given up makes no call of the other side", async () => {
+    const failing = side("a", () => Promise.reject("timeout"));
+    let calls = 0;
+    const other = side("b", async () => void (calls += 1));
+    const { tallies, gaveUp } = await measureLevel([failing, other], options({ calls: 10_000 }));
+    expect([gaveUp, tallies[1]?.signatures, tallies[1]?.perSecond]).toEqual([true, 0, 0]);
+    // One of each caller that is not measured.
+    expect(calls).toBe(2);
+  });
+
   test("counts failures by their code, and gives up when nothing else comes", async () => {
     let calls = 0;
     const failing = side("a", () => Promise.reject((calls += 1) % 3 === 0 ? "throttled" : "timeout"));

@@ -27,6 +27,7 @@ test("with a clock before the first date, the set before stays, and everything t
     { onError },
   );
   expect(live.published()).toBeUndefined();
+  expect(live.isRotationActive()).toBe(false);
   const { endpoint } = await live.adopt(await loadConfig(context, undefined), false);
   const before = endpoint.respond("GET");
   vi.setSystemTime(new Date("2025-01-01T00:00:00Z"));
@@ -35,6 +36,7 @@ test("with a clock before the first date, the set before stays, and everything t
   expect(onError).toHaveBeenCalledTimes(2);
   expect(live.published()?.active.keyId).toBe("a");
   expect(live.nextChange()).toBeNull();
+  expect(live.isRotationActive()).toBe(false);
   const state: ServerState = {
     version: "1",
     configName: "signpost.config.json",
