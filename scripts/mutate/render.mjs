@@ -63,7 +63,7 @@ function choice(source, host, here, inside) {
 
 /**
  * Which mutant is active is read once for each process and thread. `record` names the test that runs, to learn what it reaches.
- * A program that gave up the rights to write this down goes on.
+ * A program that gave up the rights to write this down goes on, and does so once it has them again.
  *
  * @param {string} statePath
  */
@@ -72,7 +72,7 @@ function askFunction(statePath) {
   return `
 function ${ASK}(id){const g=globalThis as any;if(!g.${ASK}){let ask=(_:number)=>false;try{
 const fs=process.getBuiltinModule("node:fs");const {active,record}=JSON.parse(fs.readFileSync(${path},"utf8"));
-const seen=new Set();ask=(n)=>{if(record!==null&&!seen.has(n)){seen.add(n);try{fs.appendFileSync(${path}+".hits",record+"\\t"+n+"\\n");}catch{}}
+const seen=new Set();ask=(n)=>{if(record!==null&&!seen.has(n)){try{fs.appendFileSync(${path}+".hits",record+"\\t"+n+"\\n");seen.add(n);}catch{}}
 return n===active;};}catch{}Object.defineProperty(g,"${ASK}",{value:ask});}return g.${ASK}(id);}
 `;
 }

@@ -163,6 +163,24 @@ test("a program that may not write down what it reaches does the same", async ()
   expect(runInNewContext(`(() => {${program};return isAbove;})()`, { process })).toBe(true);
 });
 
+test("a program writes down what it reaches as soon as it may, and once", async () => {
+  const folder = mkdtempSync(join(scratchFolder("mutate-render"), "run-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const state = join(folder, "state.json");
+  writeFileSync(state, JSON.stringify({ active: null, record: "a.test.ts" }));
+  const source = "const isAbove = () => 2 > 1;";
+  const mutants = (await mutantsOf("file.ts", source)).map((mutant) => ({ ...mutant, id: 7 }));
+  const program = render(source, mutants.slice(0, 1), state).replace("(_:number)", "(_)").replace(" as any", "");
+  // It may not while something else is in the place.
+  mkdirSync(`${state}.hits`);
+  const isAbove: () => boolean = runInNewContext(`(() => {${program};return isAbove;})()`, { process });
+  isAbove();
+  rmSync(`${state}.hits`, { recursive: true });
+  isAbove();
+  isAbove();
+  expect(readFileSync(`${state}.hits`, "utf8")).toBe("a.test.ts\t7\n");
+});
+
 test.each(PACKAGES)("all mutants of %s can be planted at once", async (name) => {
   const mutants = (await mutantsIn(ROOT, `packages/${name}/src`)).map((mutant, index) => ({
     ...mutant,
