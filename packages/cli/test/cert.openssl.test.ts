@@ -229,6 +229,17 @@ describe("sources", () => {
     expect((await inspect("deep.json")).report).toMatchObject({ error: { code: "no_certificates" } });
   });
 
+  test.each(["{}", '{"keys":{}}', '{"keys":"x5c"}', '{"keys":[]}', '{"keys":[null,7,{"kid":"a"}]}', '{"x5c":"a"}'])(
+    "a key set without certificates: %s",
+    async (text) => {
+      await folder.write("none.json", text);
+      const { code, report, stderr } = await inspect("none.json");
+      expect(code).toBe(2);
+      expect(report).toMatchObject({ error: { code: "no_certificates" } });
+      expect(stderr).toContain("none.json: expected a JWK Set whose keys have x5c, or certificates");
+    },
+  );
+
   test("a trust anchor that has expired", async () => {
     await using root = await openLocalSigner({ privateKey: text("root.key") });
     const { pem } = await selfSigned(root, {

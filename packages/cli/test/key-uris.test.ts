@@ -38,3 +38,43 @@ describe("the scope that a vault under another name asks for", () => {
     expect(coveringScope('Bearer resource="https://127.0.0.1"', "127.0.0.1")).toBe("https://127.0.0.1/.default");
   });
 });
+
+test("each part of a PKCS#11 URI is read by its own name, and percent-decoded", () => {
+  const uri = [
+    "pkcs11:token=a%20b;serial=01;manufacturer=M%3BX;model=HSM;slot-id=0007;slot-description=d;slot-manufacturer=sm",
+    ";library-description=ld;library-manufacturer=lm;library-version=3.1;object=%C3%A4=;id=%00%FF",
+    "?module-path=/a%3Fb&module-name=n",
+  ].join("");
+  expect(readTokenUri(uri)).toEqual({
+    token: "a b",
+    serial: "01",
+    manufacturer: "M;X",
+    model: "HSM",
+    slotId: "7",
+    slotDescription: "d",
+    slotManufacturer: "sm",
+    libraryDescription: "ld",
+    libraryManufacturer: "lm",
+    libraryVersion: "3.1",
+    object: "c3a43d",
+    id: "00ff",
+    modulePath: "/a?b",
+    moduleName: "n",
+  });
+});
+
+test("what a PKCS#11 URI leaves out selects nothing", () => {
+  const parts = Object.values(readTokenUri("pkcs11:"));
+  expect(parts).toHaveLength(14);
+  expect(parts.filter((part) => part !== undefined)).toEqual([]);
+});
+
+test.each([
+  ["18446744073709551615", "18446744073709551615"],
+  ["000", "0"],
+  ["1a", "1a"],
+  ["184467440737095516150", "184467440737095516150"],
+  ["", ""],
+])("the slot %j is %j", (given, slotId) => {
+  expect(readTokenUri(`pkcs11:slot-id=${given}`).slotId).toBe(slotId);
+});

@@ -20,7 +20,15 @@ vi.mock("@clack/prompts", () => {
 beforeEach(() => void (clack.asked.length = 0));
 afterEach(() => void vi.restoreAllMocks());
 
-function contextOf({ stdin = "", isTTY = false, isTerminal = isTTY }): CliContext & { readonly lines: string[] } {
+interface Given {
+  readonly stdin?: string;
+  readonly isTTY?: boolean;
+  readonly isTerminal?: boolean;
+}
+
+function contextOf({ stdin = "", isTTY = false, isTerminal = isTTY }: Given): CliContext & {
+  readonly lines: string[];
+} {
   const lines: string[] = [];
   const context = recordingContext("/", stdin);
   const messages: Output = { ...context.messages, isTerminal, line: (text = "") => void lines.push(text) };
