@@ -187,7 +187,7 @@ test("a command that is stopped while a key opens rejects", async () => {
   await expect(examineKey(subject({ context, open }))).rejects.toThrow("stopped");
 });
 
-test("a backend without checks of its own has none", async () => {
+test("a scheme without checks has no more findings", async () => {
   expect(shown(await examineKey(subject({ scheme: "other" })))).toEqual([OPENED, SIGNS]);
 });
 

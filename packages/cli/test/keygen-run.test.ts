@@ -121,7 +121,7 @@ describe("the maker", () => {
     expect(fake.orders).toMatchObject([{ scheme, order: { protection: "software" } }]);
   });
 
-  test("gets the options of its own adapter", async () => {
+  test("gets the options of the adapter", async () => {
     const adapters = { vault: { address: "http://127.0.0.1:8" }, awskms: { region: "eu-west-1" } };
     await folder.write("good.json", { issuer: "https://a.example", keys: [], adapters });
     await runKeygen(contextOf(), { config: "good.json" }, URIS.vault);
