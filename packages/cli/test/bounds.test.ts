@@ -13,17 +13,27 @@ const announce = ["rotate", "announce", "--config", "/nowhere/signpost.json"];
 const check = ["check", `http://127.0.0.1:${await freePort()}`];
 
 test.each<[command: readonly string[], flag: string, taken: readonly string[], refused: readonly string[]]>([
-  [["sign", "local:/nowhere.pem"], "--expires-in", ["1", "315360000"], ["0", "315360001", "1.5"]],
-  [["bench", "local:/nowhere.pem"], "--calls", ["1", "1000000"], ["0", "1000001", "1.5"]],
-  [["bench", "local:/nowhere.pem"], "--duration", ["0.001", "3600"], ["0", "0.000", "3600.1", "0.0001"]],
+  [
+    ["sign", "local:/nowhere.pem"],
+    "--expires-in",
+    ["1", "315360000"],
+    ["0", "315360001", "1.5", "01", "1e3", "+1", ""],
+  ],
+  [["bench", "local:/nowhere.pem"], "--calls", ["1", "1000000"], ["0", "1000001", "1.5", "01", "1e3", ""]],
+  [
+    ["bench", "local:/nowhere.pem"],
+    "--duration",
+    ["0.001", "3600"],
+    ["0", "0.000", "3600.1", "0.0001", ".5", "1.", "1e3"],
+  ],
   [
     ["bench", "local:/nowhere.pem"],
     "--concurrency",
     ["1", "1000", levels(10)],
-    ["0", "1001", "1,1001", levels(11), "4,4"],
+    ["0", "1001", "1,1001", levels(11), "4,4", "1,", "01", ""],
   ],
-  [["doctor", "local:/nowhere.pem"], "--samples", ["0", "1000"], ["1001", "1.5"]],
-  [["cert", "inspect", "/nowhere.pem"], "--within", ["0", "3650"], ["3651", "1.5"]],
+  [["doctor", "local:/nowhere.pem"], "--samples", ["0", "1000"], ["1001", "1.5", "0x1", "1e1", ""]],
+  [["cert", "inspect", "/nowhere.pem"], "--within", ["0", "3650"], ["3651", "1.5", "0x1", "1e1", ""]],
   [validate, "--next-within", ["1", "3660"], ["0", "3661", "1.5"]],
   [validate, "--longest-cache", ["1", "87840"], ["0", "87841"]],
   [validate, "--longest-token", ["1", "315360000"], ["0", "315360001"]],

@@ -45,7 +45,10 @@ const RANK: Readonly<Record<Severity, number>> = { note: 1, should: 2, must: 3 }
 
 /** The worst severity, or `ok`. */
 export function verdictOf(findings: readonly CheckFinding[]): Verdict {
-  return findings.reduce<Verdict>((worst, { severity }) => (rank(severity) > rank(worst) ? severity : worst), "ok");
+  return findings.reduce<Severity | "ok">(
+    (worst, { severity }) => (rank(severity) > rank(worst) ? severity : worst),
+    "ok",
+  );
 }
 
 /** What a person reads of one rule. A stranger may publish thousands of entries with a fault. */
@@ -61,8 +64,8 @@ export function limited(findings: readonly CheckFinding[]): readonly CheckFindin
   return [...worst, { severity: next?.severity ?? "note", seen: `${count} more findings like these`, advice }];
 }
 
-function rank(verdict: Verdict): number {
-  return verdict === "ok" || verdict === "skipped" ? 0 : RANK[verdict];
+function rank(verdict: Severity | "ok"): number {
+  return verdict === "ok" ? 0 : RANK[verdict];
 }
 
 /** Whether a rule was broken. */

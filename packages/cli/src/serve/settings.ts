@@ -62,7 +62,7 @@ function connectionsOf(wanted: number | undefined): number {
   if (wanted !== undefined) return whole("--max-connections", wanted, 1, 1_000_000);
   const files = openFileLimit();
   if (files === undefined) return CAUTIOUS_CONNECTIONS;
-  return Math.max(Math.min(files - RESERVED_FILES, MAX_CONNECTIONS), Math.ceil(files / 4));
+  return Math.min(Math.max(files - RESERVED_FILES, Math.ceil(files / 4)), MAX_CONNECTIONS);
 }
 
 function seconds(flag: string, value: number): number {
