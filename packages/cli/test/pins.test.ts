@@ -2,7 +2,7 @@ import { expect, test, vi } from "vitest";
 import { SignerError } from "@signpost/core";
 import { inOurWords } from "../src/keys/pin-refusal.ts";
 import { secretReader } from "../src/keys/secret-reference.ts";
-import { pinAsker, pinOptions, pinReader } from "../src/keys/secrets.ts";
+import { pinAsker, pinOptions, pinPlace, pinReader, pinTrier } from "../src/keys/secrets.ts";
 import { createKeyFolder } from "./support/key-folder.ts";
 import { recordingContext } from "./support/recording-context.ts";
 
@@ -90,4 +90,44 @@ test("bytes that are not UTF-8 are no PIN", async () => {
   const ask = (): Promise<string> => Promise.reject(new Error("asked"));
   const pin = () => Promise.resolve(Uint8Array.of(0xff));
   await expect(pinReader("pkcs11:token=op;object=a", { pin }, recordingContext("/"), ask)).rejects.toThrow(TypeError);
+});
+
+test("a PIN that was wrong is not tried for another key of its token, and those of other tokens are", async () => {
+  const tryPin = pinTrier();
+  const tried: string[] = [];
+  const opening = (uri: string, code?: "pin_incorrect" | "pin_locked"): Promise<unknown> =>
+    tryPin(uri, async () => {
+      tried.push(uri);
+      if (code !== undefined) throw new SignerError(code, "refused");
+      return "opened";
+    }).catch((error: unknown) => error);
+  const [wrong, same] = ["pkcs11:token=op;object=a?module-path=/a.so", "pkcs11:token=op;object=b?module-path=/a.so"];
+  // Anything else that fails says nothing of the PIN.
+  await opening(wrong, "pin_locked");
+  await opening(wrong, "pin_incorrect");
+  expect(await opening(same)).toMatchObject({
+    exitCode: 3,
+    code: "pin_incorrect",
+    message: "not tried, because this PIN was wrong for another key of the token",
+    hint: "Correct the PIN first",
+  });
+  const [otherToken, otherModule, otherPin] = [
+    "pkcs11:token=other;object=a?module-path=/a.so",
+    "pkcs11:token=op;object=a?module-path=/b.so",
+    "pkcs11:token=op;object=a?module-path=/a.so&pin-source=env:A",
+  ];
+  for (const uri of [otherToken, otherModule, otherPin]) expect(await opening(uri)).toBe("opened");
+  expect(tried).toEqual([wrong, wrong, otherToken, otherModule, otherPin]);
+});
+
+test.each<[query: string, options: object, place: string | undefined]>([
+  ["?pin-source=env:OP_PIN", {}, "the variable OP_PIN"],
+  ["?pin-source=prompt:", {}, "the terminal"],
+  ["?pin-source=file:/a", {}, undefined],
+  ["?module-path=/a&pin-source=env%3AA", {}, "the variable A"],
+  ["", {}, "the terminal"],
+  ["", { pin: () => "1234" }, undefined],
+  ["", { pin: Object.assign(() => "1234", { place: "adapters.pkcs11.pin (env:A)" }) }, "adapters.pkcs11.pin (env:A)"],
+])("the PIN of pkcs11:token=op%s with %o comes from %s", (query, options, place) => {
+  expect(pinPlace(`pkcs11:token=op${query}`, { ...options })).toBe(place);
 });
