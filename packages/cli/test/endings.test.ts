@@ -23,8 +23,8 @@ beforeEach(() => {
   for (const mock of [exit, kill, removed]) mock.mockReset();
   written = "";
   vi.spyOn(process, "on").mockImplementation(listensAs("") as never);
-  vi.spyOn(process.stdout, "on").mockImplementation(listensAs("stdout ") as never);
-  vi.spyOn(process.stderr, "on").mockImplementation(listensAs("stderr ") as never);
+  vi.spyOn(process.stdout, "on").mockImplementation(listensAs("stdout "));
+  vi.spyOn(process.stderr, "on").mockImplementation(listensAs("stderr "));
   vi.spyOn(process.stderr, "write").mockImplementation((text) => {
     written += String(text);
     return true;

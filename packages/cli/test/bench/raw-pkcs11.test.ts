@@ -207,7 +207,7 @@ describe("the end", () => {
   test("closes the sessions and the module", async () => {
     const side = await open({ concurrency: 2 });
     await side.close();
-    expect(callsOf("C_CloseSession").flat().toSorted()).toEqual([0, 1]);
+    expect(new Set(callsOf("C_CloseSession").flat())).toEqual(new Set([0, 1]));
     expect(module.calls.at(-1)).toEqual(["C_Finalize"]);
   });
 

@@ -170,12 +170,12 @@ describe("the exit code", () => {
     let calls = 0;
     fake.sign = async () => {
       calls += 1;
-      if (calls === 4) throw "throttled";
+      if (calls === 4) throw new Error("throttled");
     };
     const context = contextOf();
     expect(await runBench(context, raw(), "local:")).toBe(1);
     const { ok, levels } = JSON.parse(context.printed());
-    expect([ok, levels[0].raw.errors, levels[0].signpost.failures]).toEqual([false, { throttled: 1 }, 0]);
+    expect([ok, levels[0].raw.errors, levels[0].signpost.failures]).toEqual([false, { "Error: throttled": 1 }, 0]);
   });
 
   test("is that of a mistake if the picture cannot be written, after the figures", async () => {
