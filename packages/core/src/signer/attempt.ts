@@ -63,11 +63,11 @@ function invoke(
   return signer.sign(digest, signingInput === undefined ? { signal } : { signal, signingInput });
 }
 
-/** A copy of what a backend gave for `digest`, if it has the form of a signature. */
-export function checkedSignature(result: unknown, digest?: Uint8Array): Uint8Array {
+/** A copy of what a backend gave, if it has the form of a signature. */
+export function checkedSignature(result: unknown): Uint8Array {
   // Checks a copy: the backend may reuse its buffer, a Buffer may be a view of a shared pool, and a subclass may report
   // any length.
-  const signature = copiedSignature(result, digest);
+  const signature = copiedSignature(result);
   assertSignature(signature);
   return signature;
 }

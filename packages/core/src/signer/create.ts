@@ -10,7 +10,7 @@ import { closedError, endedError } from "./endings.ts";
 import type { SignerStatus } from "./health.ts";
 import { InFlight, type InFlightItem } from "./in-flight.ts";
 import { type AttemptOnce, type Inside, insideOf, showInside } from "./inside.ts";
-import { copiedSignature, markPlace, noteMade, placeOf } from "./places.ts";
+import { followDigest, followedCopy, markPlace, noteMade, placeOf, unfollowDigest } from "./places.ts";
 import { createSettling } from "./settling.ts";
 
 /** What an adapter implements: the key that it opened, and one attempt to sign. */
@@ -99,17 +99,19 @@ export function createToldSigner(backend: SignerBackend, told: Pick<Inside, "not
     marks: boolean = true,
   ): Promise<Uint8Array> => {
     const { ending, letGo } = bounded(backend.uri, caller, callTimeoutMs);
+    const followed = followDigest(digest);
     const call = attempts.run(() => backend.signDigest(digest, attemptOptions(signingInput, ending, spread)), ending);
     const item: InFlightItem = { index: -1 };
     inFlight.add(item);
     try {
       // A copy, since the backend may reuse its buffer. The guard or `signWith` refuses a result that is not a signature.
-      const signature = copiedSignature(await call, digest) as Uint8Array;
+      const signature = followedCopy(followed, await call) as Uint8Array;
       return marks && placeOf(signature) === undefined ? markPlace(signature, signer) : signature;
     } catch (error) {
       throw failure(error);
     } finally {
       inFlight.delete(item);
+      unfollowDigest(followed);
       letGo?.();
     }
   };

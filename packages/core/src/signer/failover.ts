@@ -89,7 +89,7 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
     });
     try {
       // Here too, and not by the guard alone: a result that is not a signature must not bring calls back to the first.
-      const signature = checkedSignature(await signer.sign(digest, checked), digest);
+      const signature = checkedSignature(await signer.sign(digest, checked));
       // Not if it timed out: then it is still too slow.
       if (signal?.aborted !== true) succeeded(index, probe);
       // The bytes belong to this call alone, so the mark cannot get onto another signature.

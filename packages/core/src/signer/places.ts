@@ -73,35 +73,88 @@ export function blameOf(signature: unknown): Blame | undefined {
   return typeof signature === "object" && signature !== null ? (signature as Placed)[BLAME] : undefined;
 }
 
-/** What our signers last made for digests that other signers passed on to them, and that may be passed on to several of ours. */
-const made = new WeakMap<Uint8Array, readonly Uint8Array[]>();
+/** What our signers make for one digest while calls with it are under way. */
+class FollowedDigest {
+  readonly digest: Uint8Array;
+  readonly bucket: number;
+  calls = 1;
+  made: readonly Uint8Array[] = [];
+  next: FollowedDigest | undefined;
 
-/** Of one digest. A caller may use one buffer for all its digests. */
-const MAX_MADE = 16;
-
-/** Records what was made for a caller's digest. Returns the same signature. */
-export function noteMade(digest: Uint8Array, signature: Uint8Array): Uint8Array {
-  if (isUint8Array(digest)) made.set(digest, [...(made.get(digest) ?? []).slice(1 - MAX_MADE), signature]);
-  return signature;
+  constructor(digest: Uint8Array, bucket: number, next: FollowedDigest | undefined) {
+    this.digest = digest;
+    this.bucket = bucket;
+    this.next = next;
+  }
 }
 
 /**
- * A copy of the bytes, with their marks. Anything that is not bytes is returned as it is. `digest` is what the signer got: one
- * that was written by hand may ask a signer of ours, and return a copy of the answer, which has no marks.
+ * The digests of all calls that are under way, as chains by their first ten bits. By their bytes, since a signer that was written
+ * by hand may pass a copy on to signers of ours, and return a copy of what they give, which has no marks. A Map would make the
+ * collector copy calls that are over.
  */
-export function copiedSignature(signature: unknown, digest?: Uint8Array): unknown {
+const followed: (FollowedDigest | undefined)[] = Array.from({ length: 1024 }, () => undefined);
+let following = 0;
+
+/** What is kept for each call. */
+const MAX_MADE = 16;
+
+const bucketOf = (digest: Uint8Array): number => ((digest[0] ?? 0) << 2) | ((digest[1] ?? 0) >> 6);
+
+function findFollowed(digest: Uint8Array, bucket: number): FollowedDigest | undefined {
+  let known = followed[bucket];
+  while (known !== undefined && Buffer.compare(known.digest, digest) !== 0) known = known.next;
+  return known;
+}
+
+/** Begins a call with a digest that may be passed on to signers of ours. */
+export function followDigest(digest: Uint8Array): FollowedDigest {
+  const bucket = bucketOf(digest);
+  const known = findFollowed(digest, bucket);
+  following += 1;
+  if (known === undefined) return (followed[bucket] = new FollowedDigest(digest, bucket, followed[bucket]));
+  known.calls += 1;
+  return known;
+}
+
+/** The call is over. */
+export function unfollowDigest(digest: FollowedDigest): void {
+  following -= 1;
+  digest.calls -= 1;
+  if (digest.calls > 0) return;
+  const { bucket, next } = digest;
+  let before = followed[bucket];
+  if (before === digest) followed[bucket] = next;
+  while (before !== undefined && before.next !== digest) before = before.next;
+  if (before !== undefined) before.next = next;
+}
+
+/** A copy of what the call gave, with its own marks, or those of the same bytes that one of our signers made meanwhile. */
+export function followedCopy({ made }: FollowedDigest, signature: unknown): unknown {
+  if (made.length === 0 || !isUint8Array(signature) || placeOf(signature) !== undefined)
+    return copiedSignature(signature);
+  return copiedSignature(
+    signature,
+    made.findLast((one) => Buffer.compare(one, signature) === 0),
+  );
+}
+
+/** Records what was made for a caller's digest. Returns the same signature. */
+export function noteMade(digest: Uint8Array, signature: Uint8Array): Uint8Array {
+  if (following === 0 || !isUint8Array(digest)) return signature;
+  const known = findFollowed(digest, bucketOf(digest));
+  if (known !== undefined) known.made = [...known.made.slice(1 - MAX_MADE * known.calls), signature];
+  return signature;
+}
+
+/** A copy of the bytes, with the marks of `marked`. Anything that is not bytes is returned as it is. */
+export function copiedSignature(signature: unknown, marked: unknown = signature): unknown {
   if (!isUint8Array(signature)) return signature;
   const copy = copiedBytes(signature);
-  const marked = markedOf(signature, digest);
   const place = placeOf(marked);
   const blame = blameOf(marked);
   if (copy !== undefined && blame !== undefined) onBadSignature(copy, blame);
   return place === undefined ? copy : markPlace(copy, place);
-}
-
-function markedOf(signature: Uint8Array, digest: Uint8Array | undefined): Uint8Array {
-  if (digest === undefined || placeOf(signature) !== undefined) return signature;
-  return made.get(digest)?.findLast((known) => Buffer.compare(known, signature) === 0) ?? signature;
 }
 
 /** The place of each attempt, by its signal. Set by the signer that chose the place. */

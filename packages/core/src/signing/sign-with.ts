@@ -11,7 +11,7 @@ import type { Signer, SignOptions } from "../signer/contract.ts";
 import { endedError } from "../signer/endings.ts";
 import { insideOf } from "../signer/inside.ts";
 import { isGuarded, reportBadSignature } from "../signer/mark.ts";
-import { blameOf, copiedSignature, type Place, placeOf } from "../signer/places.ts";
+import { blameOf, followDigest, followedCopy, type Place, placeOf, unfollowDigest } from "../signer/places.ts";
 import { createSettling, type Settling } from "../signer/settling.ts";
 import { untilAborted } from "../signer/until-aborted.ts";
 import { isValid, verificationOf } from "./verification.ts";
@@ -69,9 +69,7 @@ export async function signInput(entry: ActiveKey, input: Uint8Array, options: Si
   verification.inFlight += 1;
   try {
     const digest = sha256(input);
-    const made = await call(entry.signer, digest, input, options.signal);
-    // Ours gives bytes that belong to this call. A signer that was written by hand may change its buffer later.
-    const own = isOurs(entry.signer) ? made : copiedSignature(made, digest);
+    const own = await call(entry.signer, digest, input, options.signal);
     const place = placeOf(own) ?? entry.signer;
     const signature = requireSignature(own, entry, place);
     const { proven } = verification;
@@ -105,7 +103,7 @@ function call(
   digest: Uint8Array,
   input: Uint8Array,
   signal: AbortSignal | undefined,
-): Promise<Uint8Array> {
+): Promise<unknown> {
   const signOwned = signal === undefined ? insideOf(signer)?.signOwned : undefined;
   if (signOwned !== undefined) return signOwned(digest, new Uint8Array(input));
   // Ours copies the input before it returns.
@@ -115,19 +113,21 @@ function call(
   return callHandWritten(signer, digest, { signal, signingInput: new Uint8Array(input) });
 }
 
-async function callHandWritten(signer: Signer, digest: Uint8Array, options: SignOptions): Promise<Uint8Array> {
+/** The bytes that it gives are copied, since it may change its buffer later. */
+async function callHandWritten(signer: Signer, digest: Uint8Array, options: SignOptions): Promise<unknown> {
   const { signal } = options;
   if (signal !== undefined) readSignal("signal", signal);
+  const followed = followDigest(digest);
   try {
     // Nothing would end a call without a signal, so it is waited for.
-    if (signal === undefined) return await signer.sign(digest, options);
+    if (signal === undefined) return followedCopy(followed, await signer.sign(digest, options));
     if (signal.aborted) throw endedError(signal.reason);
-    return await untilAborted(
-      settlingOf(signer).run(() => signer.sign(digest, options), new CallerEnding(signal)),
-      signal,
-    );
+    const settled = settlingOf(signer).run(() => signer.sign(digest, options), new CallerEnding(signal));
+    return followedCopy(followed, await untilAborted(settled, signal));
   } catch (error) {
     throw nameSigner(error, signer.uri);
+  } finally {
+    unfollowDigest(followed);
   }
 }
 

@@ -28,6 +28,21 @@ const copying = (inner: Signer): Signer => ({
   uri: "test:copying",
   sign: async (digest, options) => Uint8Array.from(await inner.sign(digest, options)),
 });
+/** Hands on a copy of the digest too. */
+const copyingBoth = (inner: Signer): Signer => ({
+  ...inner,
+  uri: "test:copying-both",
+  sign: async (digest, options) => Uint8Array.from(await inner.sign(Uint8Array.from(digest), options)),
+});
+/** Sends both as text, as over a socket. */
+const sending = (inner: Signer): Signer => ({
+  ...inner,
+  uri: "test:sending",
+  sign: async (digest, options) => {
+    const received = Buffer.from(Buffer.from(digest).toString("hex"), "hex");
+    return Buffer.from(Buffer.from(await inner.sign(received, options)).toString("base64"), "base64");
+  },
+});
 const created = (inner: Signer): Signer =>
   createSigner({
     uri: "test:created",
@@ -45,6 +60,13 @@ describe("verify: first over a signer that copies what a failover gives", () => 
     ["as an adapter", created],
     ["as an adapter in a guard", (failover) => guardSigner(created(failover))],
     ["in another failover", (failover) => failoverSigner([copying(failover)])],
+    ["and the digest", copyingBoth],
+    ["and the digest, twice", (failover) => copyingBoth(copyingBoth(failover))],
+    ["and the digest, in a guard", (failover) => guardSigner(copyingBoth(failover))],
+    ["and the digest, around a guard", (failover) => copyingBoth(guardSigner(failover))],
+    ["and the digest, in another failover", (failover) => failoverSigner([copyingBoth(failover)])],
+    ["and the digest, as an adapter in a guard", (failover) => guardSigner(created(copyingBoth(failover)))],
+    ["and the digest, as text", sending],
   ])("%s, proves each place, and leaves a bad one", async (_how, wrap) => {
     const { first, bare } = failoverWithWrongStandby();
     const signer = wrap(bare);

@@ -5,10 +5,13 @@ import {
   attemptedPlace,
   blameOf,
   copiedSignature,
+  followDigest,
+  followedCopy,
   noteMade,
   notePlace,
   onBadSignature,
   placeOf,
+  unfollowDigest,
 } from "../../src/signer/places.ts";
 import { thrownBy } from "../support/key-fixtures.ts";
 
@@ -82,15 +85,70 @@ describe("a copy of a signature", () => {
     expect([placeOf(copy), blameOf(copy)]).toEqual([undefined, undefined]);
   });
 
-  test("that has no marks gets those of the same bytes, whichever of several signers made them first", () => {
-    const digest = new Uint8Array(32);
-    noteMade(digest, markPlace(Uint8Array.of(1), here));
-    noteMade(digest, markPlace(Uint8Array.of(2), there));
-    const places = [1, 2, 3].map((byte) => placeOf(copiedSignature(Uint8Array.of(byte), digest)));
-    expect(places).toEqual([here, there, undefined]);
-  });
-
   test.each([undefined, null, "text", 7, [1, 2]])("of %j is the same", (value) => {
     expect(copiedSignature(value)).toBe(value);
+  });
+});
+
+describe("a signature without marks, of a call whose digest was passed on,", () => {
+  const digest = (first: number): Uint8Array => new Uint8Array(32).fill(first, 0, 1);
+
+  test("gets the marks of the same bytes, whichever of several signers made them first", () => {
+    const call = followDigest(digest(1));
+    noteMade(digest(1), markPlace(Uint8Array.of(1), here));
+    noteMade(digest(1), markPlace(Uint8Array.of(2), there));
+    const places = [1, 2, 3].map((byte) => placeOf(followedCopy(call, Uint8Array.of(byte))));
+    expect(places).toEqual([here, there, undefined]);
+    unfollowDigest(call);
+  });
+
+  test("gets none of another digest, and none from before the call", () => {
+    noteMade(digest(1), markPlace(Uint8Array.of(1), here));
+    const call = followDigest(digest(1));
+    noteMade(digest(2), markPlace(Uint8Array.of(2), there));
+    expect([1, 2].map((byte) => placeOf(followedCopy(call, Uint8Array.of(byte))))).toEqual([undefined, undefined]);
+    unfollowDigest(call);
+  });
+
+  test("keeps a mark that it has", () => {
+    const call = followDigest(digest(1));
+    noteMade(digest(1), markPlace(Uint8Array.of(1), here));
+    expect(placeOf(followedCopy(call, markPlace(Uint8Array.of(1), there)))).toBe(there);
+    unfollowDigest(call);
+  });
+
+  test("gets them while another call with the digest is over already", () => {
+    const [first, second] = [followDigest(digest(1)), followDigest(digest(1))];
+    noteMade(digest(1), markPlace(Uint8Array.of(1), here));
+    unfollowDigest(first);
+    expect(placeOf(followedCopy(second, Uint8Array.of(1)))).toBe(here);
+    unfollowDigest(second);
+    const third = followDigest(digest(1));
+    expect(placeOf(followedCopy(third, Uint8Array.of(1)))).toBeUndefined();
+    unfollowDigest(third);
+  });
+
+  test("gets them among calls whose digests begin alike, which end in any order", () => {
+    const digests = [1, 2, 3].map((last) => new Uint8Array(32).fill(last, 31));
+    const calls = digests.map((one) => followDigest(one));
+    const [a, b, c] = calls as [(typeof calls)[0], (typeof calls)[0], (typeof calls)[0]];
+    unfollowDigest(b);
+    for (const one of digests) noteMade(one, markPlace(Uint8Array.of(one[31] ?? 0), here));
+    expect([a, b, c].map((call, at) => placeOf(followedCopy(call, Uint8Array.of(at + 1))))).toEqual([
+      here,
+      undefined,
+      here,
+    ]);
+    unfollowDigest(c);
+    noteMade(digests[0] as Uint8Array, markPlace(Uint8Array.of(9), there));
+    expect(placeOf(followedCopy(a, Uint8Array.of(9)))).toBe(there);
+    unfollowDigest(a);
+  });
+
+  test("gets those of the last sixteen that were made for each call", () => {
+    const call = followDigest(digest(1));
+    for (let byte = 0; byte < 17; byte += 1) noteMade(digest(1), markPlace(Uint8Array.of(byte), here));
+    expect([0, 1, 16].map((byte) => placeOf(followedCopy(call, Uint8Array.of(byte))))).toEqual([undefined, here, here]);
+    unfollowDigest(call);
   });
 });
