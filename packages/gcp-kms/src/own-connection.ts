@@ -97,7 +97,6 @@ export function ownConnection({ create, forgetAbsence, sockets, untilFileAnswers
     renewedAt = readInstant();
     silences = 0;
     leave(life);
-    begin();
     return true;
   };
   const giveUp = (life: ClientLife, search: Search): void => {

@@ -136,18 +136,27 @@ describe("versions are listed", () => {
 });
 
 describe("versions are refused", () => {
-  test.each<[what: string, version: object, code: string]>([
-    ["of another key", { name: `${KEY}2/cryptoKeyVersions/1` }, "wrong_key"],
-    ["with the name of a key", { name: KEY }, "integrity"],
-    ["without seconds", { createTime: { nanos: 1 } }, "integrity"],
-    ["with seconds of null", { createTime: { seconds: null } }, "integrity"],
-    ["without a time", { createTime: null }, "integrity"],
-    ["without a state", { state: null }, "integrity"],
-  ])("%s", async (_what, change, code) => {
+  test.each<[what: string, version: object, code: string, told: RegExp]>([
+    ["of another key", { name: `${KEY}2/cryptoKeyVersions/1` }, "wrong_key", /^asked for the versions of/],
+    ["with the name of a key", { name: KEY }, "integrity", /without name$/],
+    ["without seconds", { createTime: { nanos: 1 } }, "integrity", /without createTime$/],
+    ["with seconds of null", { createTime: { seconds: null } }, "integrity", /without createTime$/],
+    ["without a time", { createTime: null }, "integrity", /without createTime$/],
+    ["without a state", { state: null }, "integrity", /without state$/],
+  ])("%s", async (_what, change, code, told) => {
     state.list = async () => [[{ ...versionOf(1), ...change }]];
     const settled = begin();
     await advance(0);
-    expect(settled).toMatchObject([{ code }]);
+    expect(settled).toMatchObject([{ code, message: expect.stringMatching(told) }]);
+  });
+
+  test("that are no list", async () => {
+    state.list = async () => [undefined] as never;
+    const settled = begin();
+    await advance(0);
+    expect(settled).toMatchObject([
+      { code: "integrity", message: expect.stringMatching(/without cryptoKeyVersions$/) },
+    ]);
   });
 });
 

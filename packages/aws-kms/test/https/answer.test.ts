@@ -60,6 +60,16 @@ describe("the name of an error", () => {
     );
   });
 
+  test.each([
+    [302, "client"],
+    [400, "client"],
+    [499, "client"],
+    [500, "server"],
+    [503, "server"],
+  ])("comes with who is at fault: status %i is of the %s", (status, $fault) => {
+    expect(() => readAnswer(replyOf(status, "{}"))).toThrow(expect.objectContaining({ $fault }));
+  });
+
   test.each(["message", "Message"])("comes with the member %s", (member) => {
     const body = JSON.stringify({ __type: "KMSInvalidStateException", [member]: "arn is pending deletion." });
     expect(() => readAnswer(replyOf(400, body))).toThrow("arn is pending deletion.");
