@@ -51,7 +51,7 @@ function certificateConfig(certificate: object): unknown {
 
 /** The file's bytes. Undefined if it cannot be read, or is not named: the SDK says what is wrong. */
 async function answer(path: unknown): Promise<Uint8Array | undefined> {
-  if (typeof path !== "string" || path === "") return undefined;
+  if (typeof path !== "string") return undefined;
   return readRegularFile("credential_source", path, MAX_BYTES).catch(() => undefined);
 }
 

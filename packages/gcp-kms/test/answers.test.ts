@@ -72,6 +72,15 @@ describe("an answer to a signature", () => {
     expect(readSignature({ ...goodAnswer, signatureCrc32c }, NAME)).toHaveLength(64);
   });
 
+  test.each([
+    ["with a space", ` ${crc(signature)}`],
+    ["with decimals", `${crc(signature)}.0`],
+    ["in hexadecimal", `0x${checksumOf(signature).toString(16)}`],
+    ["with an exponent", `${crc(signature)}e0`],
+  ])("is refused with a checksum that is right but written %s", (_how, value) => {
+    expect(() => readSignature({ ...goodAnswer, signatureCrc32c: { value } }, NAME)).toThrow(/does not match/);
+  });
+
   const zero = Buffer.from("3006020100020101", "hex");
   const trailing = Buffer.concat([signature, Buffer.of(0)]);
   test.each<[string, Partial<GcpKmsSignResponse>, string, boolean, RegExp]>([

@@ -26,10 +26,16 @@ const CLIENT: GcpKmsClientLike = {
 function begin(
   answers: { readonly call: () => Promise<unknown>; readonly lookUp?: () => Promise<readonly [GcpKmsVersionResponse]> },
   { name = NAME, timeoutMs = 2000, action = "sign with" } = {},
-): { readonly settled: readonly unknown[]; readonly caller: AbortController; readonly lookUps: readonly CallBounds[] } {
+): {
+  readonly settled: readonly unknown[];
+  readonly caller: AbortController;
+  readonly lookUps: readonly CallBounds[];
+  readonly getCryptoKeyVersion: ReturnType<typeof vi.fn<GcpKmsClientLike["getCryptoKeyVersion"]>>;
+} {
   const settled: unknown[] = [];
   const lookUps: CallBounds[] = [];
-  const client: GcpKmsClientLike = { ...CLIENT, getCryptoKeyVersion: answers.lookUp ?? refuse };
+  const getCryptoKeyVersion = vi.fn<GcpKmsClientLike["getCryptoKeyVersion"]>(answers.lookUp ?? refuse);
+  const client: GcpKmsClientLike = { ...CLIENT, getCryptoKeyVersion };
   let calls = 0;
   const connection: Connection = {
     call: async (bounds, _subject, call) => {
@@ -45,7 +51,7 @@ function begin(
     (value) => settled.push(value),
     (error: unknown) => settled.push(error),
   );
-  return { settled, caller, lookUps };
+  return { settled, caller, lookUps, getCryptoKeyVersion };
 }
 
 const advance = async (ms: number): Promise<void> => {
@@ -166,9 +172,10 @@ describe("a refusal that does not say why", () => {
       `cannot sign with ${NAME}: the version is not enabled (FAILED_PRECONDITION)`,
     ],
   ])("is explained by %s", async (_what, error, version, code, message) => {
-    const { settled, lookUps } = begin({ call: refusing(error), lookUp: async () => [version] });
+    const { settled, lookUps, getCryptoKeyVersion } = begin({ call: refusing(error), lookUp: async () => [version] });
     await advance(0);
     expect(lookUps).toHaveLength(1);
+    expect(getCryptoKeyVersion.mock.calls).toEqual([[{ name: NAME }, { timeout: lookUps[0]?.timeoutMs, retry: null }]]);
     expect(settled).toMatchObject([{ code, message }]);
   });
 

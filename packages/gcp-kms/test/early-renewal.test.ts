@@ -136,6 +136,8 @@ describe("a token", () => {
     renewal.check(auth);
     await turn();
     expect(client.credentials).toEqual(before);
+    // Where it kept none, none is put.
+    expect(client).not.toHaveProperty("cachedAccessToken");
     expect(renewal.trouble()).toContain("(unavailable)");
   });
 

@@ -85,6 +85,18 @@ describe("a client of the caller", () => {
     expect(await ask(client, 1)).toHaveLength(1);
   });
 
+  test("that is ready makes no call that was aborted before", async () => {
+    const stub = Promise.resolve({ getChannel: () => undefined });
+    const { client } = given(() => stub);
+    const connection = await connect({ client }, NAME);
+    const called = vi.fn<() => Promise<unknown>>(async () => "answer");
+    await connection.call({ timeoutMs: 1000, signal: new AbortController().signal }, SUBJECT, called);
+    const gone = new Error("gone");
+    const late = connection.call({ timeoutMs: 1000, signal: AbortSignal.abort(gone) }, SUBJECT, called);
+    await expect(late).rejects.toBe(gone);
+    expect(called).toHaveBeenCalledOnce();
+  });
+
   test("makes no call that was aborted while it became ready", async () => {
     const caller = new AbortController();
     const { client } = given(async () => {

@@ -63,6 +63,8 @@ describe("the name", () => {
     expect(namesProjectOtherwise(byNumber, KEY)).toBe(true);
     expect(namesProjectOtherwise(KEY, KEY.replace("/p/", "/q/"))).toBe(false);
     expect(namesProjectOtherwise(byNumber, KEY.replace("/p/", "/124/"))).toBe(false);
+    expect(namesProjectOtherwise(KEY, KEY.replace("/p/", "/op-1/"))).toBe(false);
+    expect(namesProjectOtherwise(KEY.replace("/p/", "/1-op/"), KEY)).toBe(false);
     expect(namesProjectOtherwise(KEY, `${byNumber}2`)).toBe(false);
     expect(namesProjectOtherwise("x", "y")).toBe(false);
   });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { listGcpKmsKeyVersions } from "@signpost/gcp-kms";
 import type { GcpKmsCallOptions, GcpKmsClientLike } from "../src/api.ts";
 import type { Connection } from "../src/connection.ts";
@@ -67,12 +67,17 @@ describe("versions are listed", () => {
     ]);
   });
 
-  test("page by page, each in the time that is left, and at least a millisecond", async () => {
+  test("page by page, each in the time that is left, rounded up to a millisecond", async () => {
+    let elapsedMs = 0;
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, "now").mockImplementation(() => now() + elapsedMs);
+    onTestFinished(() => void vi.restoreAllMocks());
     const asked: unknown[] = [];
     const tokens = ["a", "b", undefined];
     state.list = async (request, { timeout, autoPaginate }) => {
       asked.push([request, timeout, autoPaginate]);
       await new Promise((resolve) => setTimeout(resolve, 40));
+      elapsedMs += 0.4;
       const next = tokens[asked.length - 1];
       return [[versionOf(asked.length)], next === undefined ? null : { pageToken: next }];
     };
