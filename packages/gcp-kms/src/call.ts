@@ -94,7 +94,7 @@ async function explained(
   if (version?.name !== subject.name) return first;
   const refusal = algorithmError(`GetCryptoKeyVersion of ${subject.name}`, version.algorithm, subject.name);
   if (refusal?.code === "unsupported_key") return refusal;
-  return status === FAILED_PRECONDITION ? signerErrorFrom(error, subject, String(version.state)) : first;
+  return signerErrorFrom(error, subject, String(version.state));
 }
 
 /** The longest time for the look-up that explains a refusal. Milliseconds. */

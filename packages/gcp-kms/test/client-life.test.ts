@@ -2,6 +2,21 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { SignerError } from "@signpost/core";
 import type { GcpKmsClientLike } from "@signpost/gcp-kms";
 import { startLife, type ClientLife } from "../src/client-life.ts";
+import type * as requests from "../src/credential-requests.ts";
+
+/** How often what was kept for recording was let go. */
+const recording = vi.hoisted(() => ({ ends: 0 }));
+vi.mock("../src/credential-requests.ts", async (load) => {
+  const real = await load<typeof requests>();
+  const keepRecording = (): (() => void) => {
+    const end = real.keepRecording();
+    return () => {
+      recording.ends += 1;
+      end();
+    };
+  };
+  return { ...real, keepRecording };
+});
 
 /** The monotonic clock. Milliseconds. */
 let now = 0;
@@ -221,6 +236,13 @@ describe("a client that is left", () => {
     expect(life.hasChannel).toBe(false);
     await life.close();
     expect(closed()).toBe(0);
+  });
+
+  test("whose search never began records no more requests", async () => {
+    const { life } = living();
+    recording.ends = 0;
+    await life.close();
+    expect(recording.ends).toBe(1);
   });
 
   test("during its search is closed when that has ended", async () => {

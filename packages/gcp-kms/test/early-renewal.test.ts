@@ -1,6 +1,14 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createEarlyRenewal, type EarlyRenewal } from "../src/early-renewal.ts";
+import type * as sourceFiles from "../src/source-files.ts";
+
+/** When the files of the source can be read. */
+const files = vi.hoisted(() => ({ ready: Promise.resolve() }));
+vi.mock("../src/source-files.ts", async (load) => ({
+  ...(await load<typeof sourceFiles>()),
+  untilFilesAnswer: () => files.ready,
+}));
 
 const MINUTE_MS = 60_000;
 const opened: EarlyRenewal[] = [];
@@ -8,6 +16,7 @@ const opened: EarlyRenewal[] = [];
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now: 1_800_000_000_000 }));
 afterEach(() => {
   vi.useRealTimers();
+  files.ready = Promise.resolve();
   for (const renewal of opened.splice(0)) renewal.close();
 });
 
@@ -59,6 +68,18 @@ describe("a token", () => {
     await turn();
     expect(asked).toHaveBeenCalledTimes(1);
     expect(auth.cachedCredential.credentials).toMatchObject({ access_token: "second" });
+  });
+
+  test("is renewed once the files of its source can be read", async () => {
+    let answer = (): void => undefined;
+    files.ready = new Promise((resolve) => (answer = resolve));
+    const { auth, asked } = clientWith(4, giveToken);
+    newRenewal().check(auth);
+    await turn();
+    expect(asked).not.toHaveBeenCalled();
+    answer();
+    await turn();
+    expect(asked).toHaveBeenCalledOnce();
   });
 
   test("is used by calls while it is renewed, and by the client's own rule at its end", async () => {
