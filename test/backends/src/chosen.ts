@@ -2,7 +2,7 @@
 // each run.
 
 /** Whether the long tier of tests runs. */
-const isLong = process.env["SIGNPOST_TIER"] === "soak";
+export const isLong: boolean = process.env["SIGNPOST_TIER"] === "soak";
 
 /** All of a list in the long tier. In the quick one `count` of them, spread evenly, with the first and the last. */
 export function chosen<Item>(list: readonly Item[], count: number, isWhole: boolean = isLong): readonly Item[] {
