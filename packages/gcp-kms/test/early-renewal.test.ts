@@ -101,6 +101,7 @@ describe("a token", () => {
     await turn();
     passes(4_999);
     renewal.check(auth);
+    await turn();
     expect(asked).toHaveBeenCalledTimes(1);
     passes(1);
     renewal.check(auth);
