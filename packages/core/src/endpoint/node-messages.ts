@@ -49,6 +49,8 @@ export interface NodeResponse {
   removeHeader(name: string): void;
   /** Sets the status and headers. */
   writeHead(status: number, headers: OutgoingHttpHeaders): this;
-  /** Ends the response, with these bytes. */
-  end(body?: Uint8Array): unknown;
+  /** Ends the response. */
+  end(): unknown;
+  /** Ends the response with these bytes. */
+  end(body: Uint8Array): unknown;
 }
