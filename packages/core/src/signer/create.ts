@@ -121,9 +121,9 @@ export function createToldSigner(backend: SignerBackend, told: Pick<Inside, "not
       if (closing !== undefined) throw closedError();
       const { signal, signingInput } = checkedOptions(options);
       if (signal?.aborted === true) throw endedError(signal.reason);
-      const owned = copiedDigest(digest);
-      const call = attempt(owned, signingInput, signal && new CallerEnding(signal));
-      return call.then((signature) => noteMade(digest, signature));
+      const noted = copiedDigest(digest);
+      const call = attempt(new Uint8Array(noted), signingInput, signal && new CallerEnding(signal));
+      return call.then((signature) => noteMade(noted, signature));
     } catch (error) {
       return Promise.reject(failure(error));
     }

@@ -1,7 +1,7 @@
 import { ConfigurationError, nameSigner, SignerError, type SignerErrorCode } from "../errors.ts";
 import { elapsedMs, type Instant, readInstant } from "../instant.ts";
 import { given } from "../given.ts";
-import { checkedOptions } from "./arguments.ts";
+import { checkedOptions, copiedDigest } from "./arguments.ts";
 import { checkedSignature } from "./attempt.ts";
 import type { Signer, SignOptions } from "./contract.ts";
 import { settlingSigner } from "./create.ts";
@@ -88,13 +88,14 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
       if (isTransient(signal?.reason)) leave(index, signal.reason);
     });
     try {
+      const noted = copiedDigest(digest);
       // Here too, and not by the guard alone: a result that is not a signature must not bring calls back to the first.
       const signature = checkedSignature(await signer.sign(digest, checked));
       // Not if it timed out: then it is still too slow.
       if (signal?.aborted !== true) succeeded(index, probe);
       // The bytes belong to this call alone, so the mark cannot get onto another signature.
       onBadSignature(signature, (error) => leave(index, error));
-      return noteMade(digest, markPlace(signature, placeWithin(place, signer, placeOf(signature))));
+      return noteMade(noted, markPlace(signature, placeWithin(place, signer, placeOf(signature))));
     } catch (error) {
       const named = nameSigner(error, signer.uri);
       if (signal?.aborted === true) throw named;

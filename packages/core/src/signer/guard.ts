@@ -80,7 +80,7 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
       const signature = await runCall(bare, resolved, hedging, call);
       call.place = distinct(placeOf(signature)?.uri ?? call.place);
       health.succeeded();
-      return noteMade(digest, signature);
+      return noteMade(call.digest, signature);
     } catch (cause) {
       error = nameSigner(failureOf(call, cause), call.place ?? bare.uri);
       if (error.uri !== undefined && error.uri !== bare.uri) call.place = error.uri;

@@ -107,12 +107,14 @@ function findFollowed(digest: Uint8Array, bucket: number): FollowedDigest | unde
   return known;
 }
 
-/** Begins a call with a digest that may be passed on to signers of ours. */
+/** Begins a call with a digest that may be passed on to signers of ours. Keeps a copy, since the call may wipe its own. */
 export function followDigest(digest: Uint8Array): FollowedDigest {
   const bucket = bucketOf(digest);
   const known = findFollowed(digest, bucket);
   following += 1;
-  if (known === undefined) return (followed[bucket] = new FollowedDigest(digest, bucket, followed[bucket]));
+  if (known === undefined) {
+    return (followed[bucket] = new FollowedDigest(new Uint8Array(digest), bucket, followed[bucket]));
+  }
   known.calls += 1;
   return known;
 }
@@ -129,19 +131,29 @@ export function unfollowDigest(digest: FollowedDigest): void {
   if (before !== undefined) before.next = next;
 }
 
-/** A copy of what the call gave, with its own marks, or those of the same bytes that one of our signers made meanwhile. */
+/**
+ * A copy of what the call gave, with its own marks, or those of the same bytes that one of our signers made meanwhile. Other bytes
+ * were changed on their way, and may come from any place, so that they have to prove themselves each time.
+ */
 export function followedCopy({ made }: FollowedDigest, signature: unknown): unknown {
-  if (made.length === 0 || !isUint8Array(signature) || placeOf(signature) !== undefined)
+  const last = made.at(-1);
+  if (last === undefined || !isUint8Array(signature) || placeOf(signature) !== undefined) {
     return copiedSignature(signature);
-  return copiedSignature(
-    signature,
-    made.findLast((one) => Buffer.compare(one, signature) === 0),
-  );
+  }
+  const same = made.findLast((one) => Buffer.compare(one, signature) === 0);
+  if (same !== undefined) return copiedSignature(signature, same);
+  const place = placeOf(last);
+  return place === undefined
+    ? copiedSignature(signature, last)
+    : markPlace(copiedSignature(signature, last), { uri: place.uri });
 }
 
-/** Records what was made for a caller's digest. Returns the same signature. */
+/**
+ * Records what was made for a digest. Returns the same signature. `digest`: a copy from the begin of the call, since the caller may
+ * wipe its own.
+ */
 export function noteMade(digest: Uint8Array, signature: Uint8Array): Uint8Array {
-  if (following === 0 || !isUint8Array(digest)) return signature;
+  if (following === 0) return signature;
   const known = findFollowed(digest, bucketOf(digest));
   if (known !== undefined) known.made = [...known.made.slice(1 - MAX_MADE * known.calls), signature];
   return signature;

@@ -43,6 +43,38 @@ const sending = (inner: Signer): Signer => ({
     return Buffer.from(Buffer.from(await inner.sign(received, options)).toString("base64"), "base64");
   },
 });
+/** Wipes what it got, once it has a copy. */
+const wipingOwn = (inner: Signer): Signer => ({
+  ...inner,
+  uri: "test:wiping-own",
+  sign: async (digest, options) => {
+    const copy = Uint8Array.from(digest);
+    digest.fill(0);
+    return Uint8Array.from(await inner.sign(copy, options));
+  },
+});
+/** Wipes what it handed on, which was copied. */
+const wipingHandedOn = (inner: Signer): Signer => ({
+  ...inner,
+  uri: "test:wiping-handed-on",
+  sign: async (digest, options) => {
+    const copy = Uint8Array.from(digest);
+    const signature = inner.sign(copy, options);
+    copy.fill(0);
+    return Uint8Array.from(await signature);
+  },
+});
+const N = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
+/** Returns the other valid signature with the same r. */
+const negating = (inner: Signer): Signer => ({
+  ...inner,
+  uri: "test:negating",
+  sign: async (digest, options) => {
+    const signature = Buffer.from(await inner.sign(digest, options)).toString("hex");
+    const s = (N - BigInt(`0x${signature.slice(64)}`)).toString(16).padStart(64, "0");
+    return Buffer.from(`${signature.slice(0, 64)}${s}`, "hex");
+  },
+});
 const created = (inner: Signer): Signer =>
   createSigner({
     uri: "test:created",
@@ -67,6 +99,11 @@ describe("verify: first over a signer that copies what a failover gives", () => 
     ["and the digest, in another failover", (failover) => failoverSigner([copyingBoth(failover)])],
     ["and the digest, as an adapter in a guard", (failover) => guardSigner(created(copyingBoth(failover)))],
     ["and the digest, as text", sending],
+    ["and wipes its own digest", wipingOwn],
+    ["and wipes its own digest, in a guard", (failover) => guardSigner(wipingOwn(failover))],
+    ["and wipes its own digest, around a guard", (failover) => wipingOwn(guardSigner(failover))],
+    ["and wipes the digest that it handed on", wipingHandedOn],
+    ["and wipes the digest that it handed on, around a guard", (failover) => wipingHandedOn(guardSigner(failover))],
   ])("%s, proves each place, and leaves a bad one", async (_how, wrap) => {
     const { first, bare } = failoverWithWrongStandby();
     const signer = wrap(bare);
@@ -82,5 +119,21 @@ describe("verify: first over a signer that copies what a failover gives", () => 
     // The standby is blamed, so the call after that goes to the first place.
     await sign().catch(() => undefined);
     expect(await sign()).toHaveLength(64);
+  });
+
+  test.each<[string, (failover: Signer) => Signer]>([
+    ["by itself", negating],
+    ["in a guard", (failover) => guardSigner(negating(failover))],
+    ["around a guard", (failover) => negating(guardSigner(failover))],
+    ["as an adapter", (failover) => created(negating(failover))],
+  ])("verifies each signature of one that changes it, %s", async (_how, wrap) => {
+    const { first, bare } = failoverWithWrongStandby();
+    const { active } = createKeySet([{ signer: wrap(bare) }]);
+    const sign = (): Promise<Uint8Array> => signWith(active, INPUT, { verify: "first" });
+    await sign();
+    await sign();
+    first.does = down;
+    const errors = [await failure(sign()), await failure(sign())];
+    expect(errors).toContainEqual(expect.objectContaining({ code: "bad_signature" }));
   });
 });

@@ -97,8 +97,40 @@ describe("a signature without marks, of a call whose digest was passed on,", () 
     const call = followDigest(digest(1));
     noteMade(digest(1), markPlace(Uint8Array.of(1), here));
     noteMade(digest(1), markPlace(Uint8Array.of(2), there));
-    const places = [1, 2, 3].map((byte) => placeOf(followedCopy(call, Uint8Array.of(byte))));
-    expect(places).toEqual([here, there, undefined]);
+    const places = [1, 2].map((byte) => placeOf(followedCopy(call, Uint8Array.of(byte))));
+    expect(places).toEqual([here, there]);
+    unfollowDigest(call);
+  });
+
+  test("gets a place of its own, and the blame of the last signer, if its bytes are others", () => {
+    const call = followDigest(digest(1));
+    noteMade(digest(1), markPlace(Uint8Array.of(1), there));
+    const told: unknown[] = [];
+    const last = markPlace(Uint8Array.of(2), here);
+    onBadSignature(last, (error) => told.push(error));
+    noteMade(digest(1), last);
+    const changed = [followedCopy(call, Uint8Array.of(3)), followedCopy(call, Uint8Array.of(3))];
+    const places = changed.map(placeOf);
+    expect(places).toEqual([here, here]);
+    expect(new Set([here, ...places]).size).toBe(3);
+    blameOf(changed[0])?.(ERROR);
+    expect(told).toEqual([ERROR]);
+    unfollowDigest(call);
+  });
+
+  test("gets no place if the last signer named none", () => {
+    const call = followDigest(digest(1));
+    noteMade(digest(1), Uint8Array.of(1));
+    expect(placeOf(followedCopy(call, Uint8Array.of(2)))).toBeUndefined();
+    unfollowDigest(call);
+  });
+
+  test("is found by the digest from the begin of the call, which the call may wipe", () => {
+    const own = digest(1);
+    const call = followDigest(own);
+    own.fill(0);
+    noteMade(digest(1), markPlace(Uint8Array.of(1), here));
+    expect(placeOf(followedCopy(call, Uint8Array.of(1)))).toBe(here);
     unfollowDigest(call);
   });
 
@@ -148,7 +180,8 @@ describe("a signature without marks, of a call whose digest was passed on,", () 
   test("gets those of the last sixteen that were made for each call", () => {
     const call = followDigest(digest(1));
     for (let byte = 0; byte < 17; byte += 1) noteMade(digest(1), markPlace(Uint8Array.of(byte), here));
-    expect([0, 1, 16].map((byte) => placeOf(followedCopy(call, Uint8Array.of(byte))))).toEqual([undefined, here, here]);
+    const isHere = (byte: number): boolean => placeOf(followedCopy(call, Uint8Array.of(byte))) === here;
+    expect([0, 1, 16].map(isHere)).toEqual([false, true, true]);
     unfollowDigest(call);
   });
 });
