@@ -71,13 +71,15 @@ export function createTokenCalls(requester: Requester, attemptTimeoutMs: number)
     logIn: async ({ path, ...login }) => {
       const since = readInstant();
       const action = loginAt(path);
-      return readAuthAnswer(action, since, await ask(action, { method: "POST", path, ...login }, undefined));
+      const request = { method: "POST", path, ...login } as const;
+      const answer = await ask(action, request, undefined);
+      return readAuthAnswer(describeCall(targetOf(action, request)), since, answer);
     },
     renew: async (token, namespace) => {
       const since = readInstant();
       const action = "renew the token";
       const request = { method: "POST", path: "auth/token/renew-self", body: {}, namespace } as const;
-      const lease = readAuthAnswer(action, since, await ask(action, request, token));
+      const lease = readAuthAnswer(describeCall(targetOf(action, request)), since, await ask(action, request, token));
       // Less than a second is left: the token has reached its maximum.
       const leaseMs = Number.isFinite(lease.leaseMs) ? lease.leaseMs : 0;
       return { ...lease, token, leaseMs };
@@ -85,9 +87,15 @@ export function createTokenCalls(requester: Requester, attemptTimeoutMs: number)
     lookUp: async (token) => {
       const since = readInstant();
       const action = "look up the token";
-      const answer = await ask(action, { method: "GET", path: "auth/token/lookup-self" }, token);
-      const data = memberOf(answer, "data");
-      return leaseOf(action, token, since, memberOf(data, "ttl"), memberOf(data, "renewable"));
+      const request = { method: "GET", path: "auth/token/lookup-self" } as const;
+      const data = memberOf(await ask(action, request, token), "data");
+      return leaseOf(
+        describeCall(targetOf(action, request)),
+        token,
+        since,
+        memberOf(data, "ttl"),
+        memberOf(data, "renewable"),
+      );
     },
     revoke: async (token, namespace) => {
       const request = { method: "POST", path: "auth/token/revoke-self", body: {}, namespace } as const;
@@ -125,16 +133,28 @@ function rowOfTokenAnswer(answer: HttpAnswer): Row {
   }
 }
 
-function readAuthAnswer(action: string, since: Instant, answer: unknown): Lease {
+function readAuthAnswer(call: string, since: Instant, answer: unknown): Lease {
   const auth = memberOf(answer, "auth");
   const token = memberOf(auth, "client_token");
-  if (typeof token !== "string" || !isSecret(token)) throw incompleteAnswer(action, "client_token");
-  return leaseOf(action, token, since, memberOf(auth, "lease_duration"), memberOf(auth, "renewable"));
+  if ((token === undefined || token === "") && asksForMfa(auth)) {
+    throw new SignerError("access_denied", `cannot ${call}: ${ASKS_FOR_MFA}`);
+  }
+  if (typeof token !== "string" || !isSecret(token)) throw incompleteAnswer(call, "client_token");
+  return leaseOf(call, token, since, memberOf(auth, "lease_duration"), memberOf(auth, "renewable"));
 }
 
-function leaseOf(action: string, token: string, since: Instant, seconds: unknown, renewable: unknown): Lease {
+function asksForMfa(auth: unknown): boolean {
+  const requirement = memberOf(auth, "mfa_requirement");
+  return typeof requirement === "object" && requirement !== null;
+}
+
+/** The answer has no token. One comes after a second request, with a code that a person reads. */
+const ASKS_FOR_MFA =
+  "the server asks for a second factor (MFA), which a service cannot give. Exempt the role from the login enforcement of MFA";
+
+function leaseOf(call: string, token: string, since: Instant, seconds: unknown, renewable: unknown): Lease {
   if (typeof seconds !== "number" || !Number.isFinite(seconds) || seconds < 0) {
-    throw incompleteAnswer(action, "lease_duration");
+    throw incompleteAnswer(call, "lease_duration");
   }
   // 0 is a token that never ends: the root token's.
   const leaseMs = seconds === 0 ? Number.POSITIVE_INFINITY : seconds * 1000;

@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { expect, test } from "vitest";
 import { SignerError } from "@signpost/core";
 import { callOnce } from "../src/call.ts";
@@ -29,6 +30,25 @@ function calling(outcome: () => Promise<HttpAnswer>, ending = signal): Promise<u
 
 test.each([200, 204, 299])("the data of an answer with status %i is its result", async (status) => {
   expect(await calling(async () => ({ ...ANSWER, status }))).toEqual({ key: "value" });
+});
+
+test.each([
+  ["without data", { wrap_info: { token: "hvs.wrapped-secret" } }],
+  ["with data of null", { data: null, wrap_info: { token: "hvs.wrapped-secret" } }],
+])("an answer %s that the server wrapped is denied, and shows no token", async (_what, json) => {
+  const error: unknown = await calling(async () => ({ ...ANSWER, json })).catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({
+    code: "access_denied",
+    transient: false,
+    message: expect.stringMatching(/^cannot read op at https:.* in the namespace team: the server wrapped the answer/),
+  });
+  expect(inspect(error)).not.toContain("hvs.");
+});
+
+test.each([undefined, null])("an answer whose wrap_info is %j is not wrapped", async (wrapped) => {
+  const json = { data: null, wrap_info: wrapped };
+  expect(await calling(async () => ({ ...ANSWER, json }))).toBeNull();
+  expect(await calling(async () => ({ ...ANSWER, json: { ...json, data: "value" } }))).toBe("value");
 });
 
 test.each([199, 300, 400, 503])(

@@ -161,6 +161,22 @@ describe("a login", () => {
     expect(await rejection(openVaultTransitSigner(auth))).toMatchObject({ code: "integrity", transient: true });
   });
 
+  test.each([
+    ["an empty token", { client_token: "" }],
+    ["no token", {}],
+  ])("that is answered with %s and asks for a second factor is denied once, and says so", async (_what, token) => {
+    const auth = { ...token, lease_duration: 0, renewable: false, mfa_requirement: { mfa_request_id: "id-of-mfa" } };
+    logins.refuse = ({ path }) => (path === LOGIN ? { status: 200, body: JSON.stringify({ auth }) } : undefined);
+    const error = await rejection(openVaultTransitSigner({ address: fake.address, key: "op", auth: APPROLE }));
+    expect(error).toMatchObject({
+      code: "access_denied",
+      transient: false,
+      message: expect.stringMatching(/cannot log in with auth\/approle at .*second factor \(MFA\)/),
+    });
+    expect(logins.calls(LOGIN)).toHaveLength(1);
+    expect(inspect(error)).not.toContain("id-of-mfa");
+  });
+
   test("that takes longer than an attempt is waited for by the next one, and not made again", async () => {
     const answer = fake.tokens;
     fake.tokens = (request) => ({ ...answer(request), ...(request.path === LOGIN && { delayMs: 500 }) });

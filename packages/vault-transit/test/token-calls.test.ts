@@ -98,6 +98,21 @@ describe("the calls about tokens", () => {
     expect(calls.describeLogin("auth/a/login", undefined)).toContain("in the namespace team");
   });
 
+  test.each([null, { mfa_request_id: "id" }])("read a token although mfa_requirement is %j", async (requirement) => {
+    const { calls } = served(async () => ({ json: { auth: { ...auth, mfa_requirement: requirement } } }));
+    expect(await calls.logIn(LOGIN)).toMatchObject({ token: "new" });
+  });
+
+  test("call an answer incomplete that lacks a token and asks for no second factor", async () => {
+    const { calls } = served(async () => ({ json: { auth: { client_token: "", mfa_requirement: null } } }));
+    await expect(calls.logIn(LOGIN)).rejects.toMatchObject({
+      code: "integrity",
+      transient: true,
+      message:
+        "log in with auth/approle at https://vault.example:8200 in the namespace team was answered without client_token",
+    });
+  });
+
   test.each<[what: string, seconds: unknown, leaseMs: number | undefined]>([
     ["seconds", 60, 60_000],
     ["parts of seconds", 0.5, 500],
