@@ -31,6 +31,16 @@ export interface Settings {
  */
 export const DECIDED = { defaultsMode: "legacy" } as const;
 
+/** A logger that writes nothing. */
+const SILENT = { trace: () => {}, debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/** What the SDK logs about a flag in the profile that it ignores, unless its value is empty. */
+const IGNORED_FLAG = /"(use_(?:fips|dualstack)_endpoint)"\. Expected "true" or "false", got ..+$/;
+
+/** The variables that select a FIPS or a dual-stack endpoint. The SDK ignores other values than these. */
+const FLAGS = ["AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT"] as const;
+const FLAG_VALUES: readonly string[] = ["", "true", "false"];
+
 /** Keeps the SDK from searching for credentials. Nothing is signed with these. */
 const NO_CREDENTIALS = { accessKeyId: "none", secretAccessKey: "none" };
 const FROM_SDK = "from AWS_ENDPOINT_URL_KMS, AWS_ENDPOINT_URL or the SDK's configuration files";
@@ -39,12 +49,19 @@ const FROM_SDK = "from AWS_ENDPOINT_URL_KMS, AWS_ENDPOINT_URL or the SDK's confi
  * Asks a client of the SDK for its settings, and sends nothing. So the SDK alone decides which variables and files
  * count, and in which order.
  *
- * @throws ConfigurationError for a missing Region, and for an endpoint with plain http.
+ * @throws ConfigurationError for a missing Region, for an endpoint with plain http, and for a FIPS or dual-stack flag that the SDK
+ * ignores.
  */
 export async function readSettings(sdk: Sdk, given: GivenSettings): Promise<Settings> {
+  const flagsInVain = new Set<string>(FLAGS.filter((name) => !FLAG_VALUES.includes(process.env[name] ?? "")));
+  const debug = (message: unknown): void => {
+    const name = IGNORED_FLAG.exec(String(message))?.[1];
+    if (name !== undefined) flagsInVain.add(name);
+  };
   const client = new sdk.KMSClient({
     ...DECIDED,
     credentials: NO_CREDENTIALS,
+    logger: { ...SILENT, debug },
     ...(given.region !== undefined && { region: given.region }),
   });
   const region = await readRegion(client);
@@ -59,6 +76,7 @@ export async function readSettings(sdk: Sdk, given: GivenSettings): Promise<Sett
     const endpoint = readConfiguredEndpoint(configured, FROM_SDK, given.allowInsecureEndpoint);
     return { ...found, endpoint, notes: [`endpoint ${endpoint.url}, ${FROM_SDK}`, ...overridden(flags, endpoint.url)] };
   }
+  requireNone(flagsInVain);
   if (flags.length === 0 && configured === undefined) return { ...found, endpoint: undefined, notes: [] };
   const url = client.config.endpointProvider(parameters).url.origin;
   // The key's ARN has the plain name of the Region, so the URI must name the endpoint.
@@ -68,6 +86,14 @@ export async function readSettings(sdk: Sdk, given: GivenSettings): Promise<Sett
   // If the SDK found an endpoint that must be ignored, it needs the public one.
   const endpoint = inUri || configured !== undefined ? { ...readEndpoint("endpoint", url), inUri } : undefined;
   return { ...found, endpoint, notes };
+}
+
+/** The calls would go to another endpoint than the operator wants, without a word. */
+function requireNone(flagsInVain: ReadonlySet<string>): void {
+  const [name] = flagsInVain;
+  if (name === undefined) return;
+  const where = name.startsWith("AWS_") ? name : `${name} of the profile`;
+  throw new ConfigurationError("endpoint", `expected true or false in ${where}: the SDK ignores any other value`);
 }
 
 /** For earlier releases of the SDK, which do not know the variable. */

@@ -218,6 +218,39 @@ describe.each(["AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT"])("%s", (fl
   });
 });
 
+describe.each(["sdk", "https"] as const)("a flag that the SDK ignores, over %s,", (transport) => {
+  const FLAGS: readonly (readonly [flag: string, set: (value: string) => void, named: string])[] = [
+    "AWS_USE_FIPS_ENDPOINT",
+    "AWS_USE_DUALSTACK_ENDPOINT",
+  ].flatMap((variable) => {
+    const setting = variable.slice(4).toLowerCase();
+    return [
+      [variable, (value: string) => void (process.env[variable] = value), variable],
+      [setting, (value: string) => configure(`[default]\n${setting} = ${value}\n`), `${setting} of the profile`],
+    ] as const;
+  });
+
+  test.each(FLAGS)("%s, is refused", async (_flag, set, named) => {
+    for (const value of ["TRUE", "1", "yes"]) {
+      set(value);
+      await expect(openAwsKmsSigner({ key: key.arn, publicKey, transport })).rejects.toMatchObject({
+        name: "ConfigurationError",
+        argument: "endpoint",
+        message: `endpoint: expected true or false in ${named}: the SDK ignores any other value`,
+      });
+    }
+  });
+
+  test.each(FLAGS)("%s, is none if it is empty, and gives way to an endpoint", async (_flag, set) => {
+    set("");
+    await using signer = await openAwsKmsSigner({ key: key.arn, publicKey, transport });
+    expect(signer.uri).toBe(`awskms:///${key.arn}`);
+    set("TRUE");
+    await using other = await openAwsKmsSigner({ key: key.arn, publicKey, transport, endpoint: fake.endpoint });
+    await expect(other.sign(DIGEST)).resolves.toHaveLength(64);
+  });
+});
+
 describe("a Region that selects the FIPS endpoint", () => {
   const id = key.arn.split("/").at(-1) ?? "";
 

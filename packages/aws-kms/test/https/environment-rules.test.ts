@@ -56,7 +56,7 @@ describe("the settings of the environment", () => {
     const isFips = name === "AWS_USE_FIPS_ENDPOINT";
     expect(await flagOf("false")).toEqual([false, false, 0]);
     expect(await flagOf("true")).toEqual([isFips, !isFips, 1]);
-    // The SDK refuses these.
+    // The settings are refused for these, unless they are empty.
     for (const value of ["", "TRUE", "1", "yes"]) expect(await flagOf(value)).toBeUndefined();
   });
 
