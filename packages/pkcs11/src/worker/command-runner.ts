@@ -24,12 +24,16 @@ export function createCommandRunner(): CommandRunner {
   };
 }
 
-/** Notes in a failure in which of the module's lives it was. */
+/**
+ * Notes in a failure in which of the module's lives its calls began. They may be inside while another thread initializes a module
+ * that other code finalized.
+ */
 function dated<Result>(module: WorkerModule, calls: () => Result): Result {
+  const begun = module.generation;
   try {
     return calls();
   } catch (error) {
-    if (error instanceof CryptokiError) error.generation = module.generation;
+    if (error instanceof CryptokiError) error.generation = begun;
     throw error;
   }
 }

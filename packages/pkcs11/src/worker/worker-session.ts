@@ -30,7 +30,7 @@ const DIGEST_LENGTH = 32;
 interface WorkerSessionHandle extends CryptokiSession {
   readonly slot: Handle;
   readonly token: TokenInSlot;
-  /** The gate's generation when the session was opened. */
+  /** The gate's generation when its opening began. */
   readonly generation: number;
 }
 
@@ -54,6 +54,8 @@ export class WorkerSession {
   open(token: TokenInSlot): LoginState {
     const { binding, gate } = this.#module;
     const slot = this.#module.slot(token.slotId);
+    // Before the call, in which a life of the module may end.
+    const begun = generation(gate);
     const open = (): Handle => cryptoki("C_OpenSession", () => binding.C_OpenSession(slot, CKF_SERIAL_SESSION));
     // The new one first, because closing a token's last session logs everyone out.
     let handle: Handle;
@@ -67,7 +69,7 @@ export class WorkerSession {
     // Other code closed the old one, and the module gave its number to the new one.
     if (this.#session?.handle.equals(handle) === true) this.forget();
     this.close();
-    this.#session = { binding, handle, slot, token, generation: generation(gate) };
+    this.#session = { binding, handle, slot, token, generation: begun };
     return this.state();
   }
 
