@@ -93,8 +93,16 @@ class FollowedDigest {
  * by hand may pass a copy on to signers of ours, and return a copy of what they give, which has no marks. A Map would make the
  * collector copy calls that are over.
  */
-const followed: (FollowedDigest | undefined)[] = Array.from({ length: 1024 }, () => undefined);
-let following = 0;
+interface Following {
+  readonly chains: (FollowedDigest | undefined)[];
+  /** How many calls there are. */
+  calls: number;
+}
+
+/** In every copy of this package the same, since a bundle may have several, and signers of one are called by another. */
+const FOLLOWING = Symbol.for("@signpost/core/following");
+const shared = globalThis as { [FOLLOWING]?: Following };
+const following = (shared[FOLLOWING] ??= { chains: Array.from({ length: 1024 }, () => undefined), calls: 0 });
 
 /** What is kept for each call. */
 const MAX_MADE = 16;
@@ -102,7 +110,7 @@ const MAX_MADE = 16;
 const bucketOf = (digest: Uint8Array): number => ((digest[0] ?? 0) << 2) | ((digest[1] ?? 0) >> 6);
 
 function findFollowed(digest: Uint8Array, bucket: number): FollowedDigest | undefined {
-  let known = followed[bucket];
+  let known = following.chains[bucket];
   while (known !== undefined && Buffer.compare(known.digest, digest) !== 0) known = known.next;
   return known;
 }
@@ -111,9 +119,10 @@ function findFollowed(digest: Uint8Array, bucket: number): FollowedDigest | unde
 export function followDigest(digest: Uint8Array): FollowedDigest {
   const bucket = bucketOf(digest);
   const known = findFollowed(digest, bucket);
-  following += 1;
+  following.calls += 1;
   if (known === undefined) {
-    return (followed[bucket] = new FollowedDigest(new Uint8Array(digest), bucket, followed[bucket]));
+    const { chains } = following;
+    return (chains[bucket] = new FollowedDigest(new Uint8Array(digest), bucket, chains[bucket]));
   }
   known.calls += 1;
   return known;
@@ -121,12 +130,12 @@ export function followDigest(digest: Uint8Array): FollowedDigest {
 
 /** The call is over. */
 export function unfollowDigest(digest: FollowedDigest): void {
-  following -= 1;
+  following.calls -= 1;
   digest.calls -= 1;
   if (digest.calls > 0) return;
   const { bucket, next } = digest;
-  let before = followed[bucket];
-  if (before === digest) followed[bucket] = next;
+  let before = following.chains[bucket];
+  if (before === digest) following.chains[bucket] = next;
   while (before !== undefined && before.next !== digest) before = before.next;
   if (before !== undefined) before.next = next;
 }
@@ -153,7 +162,7 @@ export function followedCopy({ made }: FollowedDigest, signature: unknown): unkn
  * wipe its own.
  */
 export function noteMade(digest: Uint8Array, signature: Uint8Array): Uint8Array {
-  if (following === 0) return signature;
+  if (following.calls === 0) return signature;
   const known = findFollowed(digest, bucketOf(digest));
   if (known !== undefined) known.made = [...known.made.slice(1 - MAX_MADE * known.calls), signature];
   return signature;

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { SignerError } from "@signpost/core";
 import { markPlace } from "@signpost/core/adapter";
 import {
@@ -130,6 +130,16 @@ describe("a signature without marks, of a call whose digest was passed on,", () 
     const call = followDigest(own);
     own.fill(0);
     noteMade(digest(1), markPlace(Uint8Array.of(1), here));
+    expect(placeOf(followedCopy(call, Uint8Array.of(1)))).toBe(here);
+    unfollowDigest(call);
+  });
+
+  test("gets them from another copy of this package", async () => {
+    vi.resetModules();
+    const other = await import("../../src/signer/places.ts");
+    expect(other.noteMade).not.toBe(noteMade);
+    const call = followDigest(digest(1));
+    other.noteMade(digest(1), markPlace(Uint8Array.of(1), here));
     expect(placeOf(followedCopy(call, Uint8Array.of(1)))).toBe(here);
     unfollowDigest(call);
   });
