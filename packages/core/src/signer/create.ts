@@ -105,7 +105,7 @@ export function createToldSigner(backend: SignerBackend, told: Pick<Inside, "not
     inFlight.add(item);
     try {
       // A copy, since the backend may reuse its buffer. The guard or `signWith` refuses a result that is not a signature.
-      const signature = followedCopy(followed, await call) as Uint8Array;
+      const signature = followedCopy(followed, await call, backend.uri) as Uint8Array;
       return marks && placeOf(signature) === undefined ? markPlace(signature, signer) : signature;
     } catch (error) {
       throw failure(error);

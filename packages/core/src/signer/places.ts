@@ -141,20 +141,16 @@ export function unfollowDigest(digest: FollowedDigest): void {
 }
 
 /**
- * A copy of what the call gave, with its own marks, or those of the same bytes that one of our signers made meanwhile. Other bytes
- * were changed on their way, and may come from any place, so that they have to prove themselves each time.
+ * A copy of what the call of the signer with this key URI gave, with its own marks, or those of the same bytes that one of our
+ * signers made meanwhile. Other bytes may have been changed on their way from any place, so that they have to prove themselves
+ * each time.
  */
-export function followedCopy({ made }: FollowedDigest, signature: unknown): unknown {
-  const last = made.at(-1);
-  if (last === undefined || !isUint8Array(signature) || placeOf(signature) !== undefined) {
+export function followedCopy({ made }: FollowedDigest, signature: unknown, uri: string): unknown {
+  if (made.length === 0 || !isUint8Array(signature) || placeOf(signature) !== undefined) {
     return copiedSignature(signature);
   }
   const same = made.findLast((one) => Buffer.compare(one, signature) === 0);
-  if (same !== undefined) return copiedSignature(signature, same);
-  const place = placeOf(last);
-  return place === undefined
-    ? copiedSignature(signature, last)
-    : markPlace(copiedSignature(signature, last), { uri: place.uri });
+  return same === undefined ? markPlace(copiedSignature(signature), { uri }) : copiedSignature(signature, same);
 }
 
 /**

@@ -120,10 +120,10 @@ async function callHandWritten(signer: Signer, digest: Uint8Array, options: Sign
   const followed = followDigest(digest);
   try {
     // Nothing would end a call without a signal, so it is waited for.
-    if (signal === undefined) return followedCopy(followed, await signer.sign(digest, options));
+    if (signal === undefined) return followedCopy(followed, await signer.sign(digest, options), signer.uri);
     if (signal.aborted) throw endedError(signal.reason);
     const settled = settlingOf(signer).run(() => signer.sign(digest, options), new CallerEnding(signal));
-    return followedCopy(followed, await untilAborted(settled, signal));
+    return followedCopy(followed, await untilAborted(settled, signal), signer.uri);
   } catch (error) {
     throw nameSigner(error, signer.uri);
   } finally {
