@@ -4,6 +4,8 @@
  */
 export const NOT_FUZZED: Readonly<Record<string, string>> = {
   ...because("signs requests, and reads only its own settings", ["aws-kms/https/http-api.ts"]),
+  ...because("looks for paths in files that the SDK's own parser reads again", ["aws-kms/profile-token-files.ts"]),
+  ...because("looks for two names in what the SDK logs", ["aws-kms/settings.ts"]),
   ...because("passes PEM to TLS, as vault-transit/tls-files.ts does, which is a target", [
     "aws-kms/https/trust.ts",
     "azure-key-vault/tls-files.ts",

@@ -5,6 +5,10 @@ import { CredentialsError } from "./credential-errors.ts";
 import type { CredentialProvider } from "./credential-source.ts";
 import { NO_CREDENTIALS } from "./error-table.ts";
 import { environmentCredentials } from "./https/environment.ts";
+import { profileTokenFiles } from "./profile-token-files.ts";
+
+/** What the SDK calls the path of a token in a profile. */
+const IN_PROFILE = "web_identity_token_file";
 
 /** Variables with the path of a token, and those without one of which the SDK does not read it. */
 const FILES = [
@@ -34,6 +38,7 @@ export function afterTokenFiles<Identity>(provide: CredentialProvider<Identity>)
 }
 
 async function untilFilesAnswer(): Promise<void> {
+  for (const path of await profileTokenFiles()) await untilFileAnswers(IN_PROFILE, path);
   const file = FILES.find(({ variable, needed }) => isSet(variable) && needed.some(isSet));
   if (file !== undefined) await untilFileAnswers(file.variable, process.env[file.variable] ?? "");
 }
@@ -42,9 +47,9 @@ function isSet(variable: string): boolean {
   return (process.env[variable] ?? "") !== "";
 }
 
-async function untilFileAnswers(variable: string, path: string): Promise<void> {
+async function untilFileAnswers(name: string, path: string): Promise<void> {
   try {
-    await readRegularFile(variable, path, MAX_BYTES);
+    await readRegularFile(name, path, MAX_BYTES);
   } catch (error) {
     // The SDK says what else is wrong with it.
     if (!(error instanceof ConfigurationError) || (await isFolder(path))) return;

@@ -62,9 +62,15 @@ function readFlagOf(name: string): boolean | undefined {
 /** The files may be on a mount that hangs. */
 const once = createFileAccess<boolean>();
 
+/** Where the SDK looks for its configuration, and for credentials. */
+export function configurationFiles(): readonly string[] {
+  return [fileOf("AWS_CONFIG_FILE", "config"), fileOf("AWS_SHARED_CREDENTIALS_FILE", "credentials")];
+}
+
 async function hasFiles(): Promise<boolean> {
-  const files = [fileOf("AWS_CONFIG_FILE", "config"), fileOf("AWS_SHARED_CREDENTIALS_FILE", "credentials")];
-  const found = await Promise.all(files.map((file) => once(file, () => access(file).then(() => true, isNotMissing))));
+  const found = await Promise.all(
+    configurationFiles().map((file) => once(file, () => access(file).then(() => true, isNotMissing))),
+  );
   return found.includes(true);
 }
 

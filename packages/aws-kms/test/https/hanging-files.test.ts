@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, expect, test, vi } from "vitest";
 import { openAwsKmsSigner } from "@signpost/aws-kms";
-import { provideCredentials } from "../environment.ts";
+import { provideConfiguration, provideCredentials } from "../environment.ts";
 
 /** A mount that hangs, and the accesses that wait for it. */
 const mount = vi.hoisted(() => ({ folder: "", waiting: [] as (() => void)[] }));
@@ -29,6 +29,8 @@ const folder = mkdtempSync(join(tmpdir(), "signpost-aws-mount-"));
 const file = join(folder, "token");
 mount.folder = folder;
 writeFileSync(file, "token");
+/** A folder that does not hang. */
+const other = mkdtempSync(join(tmpdir(), "signpost-aws-files-"));
 
 beforeEach(() => provideCredentials(undefined));
 afterEach(() => {
@@ -36,7 +38,7 @@ afterEach(() => {
 });
 afterAll(() => {
   vi.restoreAllMocks();
-  rmSync(folder, { recursive: true });
+  for (const each of [folder, other]) rmSync(each, { recursive: true });
 });
 
 /** Reads of the file by the SDK, which takes these functions when it is loaded. */
@@ -54,6 +56,24 @@ const SOURCES: readonly (readonly [string, Readonly<Record<string, string>>])[] 
     },
   ],
 ];
+
+/** Profiles that name the file, and those that use them as their source. */
+const ROLE = "role_arn = arn:aws:iam::111122223333:role/op";
+const CONFIGURATION = `
+[profile op]
+${ROLE}
+web_identity_token_file = ${file}
+[profile chained]
+${ROLE}
+source_profile = op
+[profile device]
+${ROLE}
+web_identity_token_file = /dev/null
+`;
+const useProfile = (name: string): void => {
+  provideConfiguration(other, CONFIGURATION);
+  process.env["AWS_PROFILE"] = name;
+};
 const TRANSPORTS = ["sdk", "https"] as const;
 
 const publicKey = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" });
@@ -83,6 +103,37 @@ test.each(SOURCES.flatMap((source) => TRANSPORTS.map((transport) => [...source, 
     await Promise.all(signers.map((signer) => signer.close()));
   },
   30_000,
+);
+
+test.each(["op", "chained"].flatMap((profile) => TRANSPORTS.map((transport) => [profile, transport] as const)))(
+  "the token that the profile %s needs, on a mount that hangs, is not read by the SDK, over %s",
+  async (profile, transport) => {
+    useProfile(profile);
+    const signers = await Promise.all([open(transport, 200), open(transport, 200)]);
+    const before = readsOfSdk();
+    for (const signer of signers)
+      await expect(signer.sign(new Uint8Array(32))).rejects.toMatchObject({ code: "timeout" });
+    expect(mount.waiting).toHaveLength(1);
+    expect(readsOfSdk()).toBe(before);
+    for (const goOn of mount.waiting.splice(0)) goOn();
+    await vi.waitFor(() => expect(readsOfSdk()).toBeGreaterThan(before), { timeout: 10_000 });
+    await Promise.all(signers.map((signer) => signer.close()));
+  },
+  30_000,
+);
+
+test.each(TRANSPORTS)(
+  "a device in place of a profile's token is access_denied, and is not read, over %s",
+  async (transport) => {
+    useProfile("device");
+    await using signer = await open(transport);
+    await expect(signer.sign(new Uint8Array(32))).rejects.toMatchObject({
+      code: "access_denied",
+      message: expect.stringContaining(
+        "web_identity_token_file: expected a regular file, not a FIFO, device or folder",
+      ),
+    });
+  },
 );
 
 test.each(TRANSPORTS)("credentials in the environment need no token's file: %s", async (transport) => {
