@@ -177,7 +177,7 @@ describe("a signature without marks, of a call whose digest was passed on,", () 
       here,
     ]);
     unfollowDigest(c);
-    noteMade(digests[0] as Uint8Array, markPlace(Uint8Array.of(9), there));
+    noteMade(new Uint8Array(32).fill(1, 31), markPlace(Uint8Array.of(9), there));
     expect(placeOf(followedCopy(a, Uint8Array.of(9), OUTER))).toBe(there);
     unfollowDigest(a);
   });
