@@ -81,7 +81,7 @@ describe("a caller that leaves", () => {
   });
 
   it("may be one of twenty thousand who wait with the same signal, which costs each of them the same", async () => {
-    const { keySet, server, count } = await setup(origin([a], LONG_CACHE));
+    const { keySet, server, count } = await setup(origin([a], LONG_CACHE), { timeoutMs: 60_000 });
     const { opened, open } = gate();
     server.answerWith((request) => ({ ...(origin([a], LONG_CACHE)(request) as object), after: opened }));
     const leaving = new AbortController();

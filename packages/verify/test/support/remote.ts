@@ -88,7 +88,7 @@ export async function setup(answer: Answer | Reply, options: RemoteKeySetOptions
 /** Waits until something that happens in the background has happened. */
 export async function eventually(condition: () => boolean): Promise<void> {
   for (let attempt = 0; !condition(); attempt += 1) {
-    if (attempt > 500) throw new Error("it did not happen within 5 s");
+    if (attempt > 3_000) throw new Error("it did not happen within 30 s");
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
