@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { readReplicas } from "../../src/check/probe/replicas.ts";
-import { judgeReplicas } from "../../src/check/rules/replicas.ts";
+import { differ, judgeReplicas } from "../../src/check/rules/replicas.ts";
 import { changed, ED_KEY, EC_KEY, exchangeOf, JWKS_URI, op, wordsOf } from "./support/op.ts";
 import type { Op } from "./support/op.ts";
 
@@ -83,6 +83,35 @@ test("the missing key is named, and where it is missing", () => {
 
 test("no replicas, no rows", () => {
   expect(judgeReplicas([])).toEqual([]);
+});
+
+test.each<[what: string, servers: readonly Op[], isWorthIt: boolean]>([
+  ["no replicas", [], false],
+  ["equal ones", [op(), op()], false],
+  ["one with another ETag", [op(), tagged(op(), '"b"')], true],
+  ["one that is away", [op(), () => ({ reason: "time", detail: "10 s" })], true],
+])("a second look at %s", (_what, servers, isWorthIt) => {
+  const replicas = servers.map((server, index) => ({ name: `r${index}`, exchange: exchangeOf(server, request) }));
+  expect(differ(replicas)).toBe(isWorthIt);
+});
+
+test("long names, values and reasons of replicas are shortened", () => {
+  const long = (count: number): string => "z".repeat(count);
+  const seenOf = (rule: string, servers: readonly Op[], name: string): string | undefined =>
+    judgeReplicas(servers.map((server) => ({ name, exchange: exchangeOf(server, request) })))
+      .find((row) => row.rule === rule)
+      ?.findings.map(({ seen }) => seen)
+      .at(-1);
+  const away: Op = () => ({ reason: "connection", detail: "E" });
+  const busy: Op = () => ({ status: 503, headers: {} });
+  expect(seenOf("replica-answers", [away], long(60))).toBe(`${long(60)}: no answer (E)`);
+  expect(seenOf("replica-answers", [busy], long(61))).toBe(`${long(60)}…: status 503`);
+  const others = [op(), tagged(op({ keys: two }), '"b"')];
+  expect(seenOf("replica-bytes", others, long(60))).toBe(`${long(60)} and ${long(60)} differ`);
+  expect(seenOf("replica-bytes", others, long(61))).toBe(`${long(60)}… and ${long(60)}… differ`);
+  const untagged = op({ headers: { etag: undefined } });
+  expect(seenOf("replica-etag", [untagged, tagged(op(), '"b"')], "r")).toBe('r: none; r: "b"');
+  expect(seenOf("replica-etag", [tagged(op(), '"b"'), untagged], "r")).toBe('r: "b"; r: none');
 });
 
 test("a list of URLs and addresses", () => {

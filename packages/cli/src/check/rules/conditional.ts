@@ -93,10 +93,13 @@ function repeated({ ok, recording }: Facts): Outcome {
   const missing = REPEATED.filter(
     (name) => headerOf(ok, name) !== undefined && headerOf(notModified, name) === undefined,
   );
-  const changed = REPEATED.filter((name) => {
+  const changed = REPEATED.flatMap((name): readonly CheckFinding[] => {
     const value = headerOf(notModified, name);
     // Expires moves with the clock.
-    return name !== "expires" && value !== undefined && ![headerOf(ok, name), headerOf(again, name)].includes(value);
+    if (name === "expires" || value === undefined) return [];
+    if ([headerOf(ok, name), headerOf(again, name)].includes(value)) return [];
+    const seen = `${name}: ${excerpt(value)} instead of ${excerpt(headerOf(ok, name) ?? "nothing")}`;
+    return [{ severity: "should", seen, advice: "Send the value of the 200." }];
   });
   const superfluous = OF_A_BODY.filter((name) => headerOf(notModified, name) !== undefined);
   const stray: readonly CheckFinding[] =
@@ -112,10 +115,7 @@ function repeated({ ok, recording }: Facts): Outcome {
         advice: ADVICE[name],
       };
     }),
-    ...changed.map((name): CheckFinding => {
-      const seen = `${name}: ${excerpt(headerOf(notModified, name) ?? "")} instead of ${excerpt(headerOf(ok, name) ?? "nothing")}`;
-      return { severity: "should", seen, advice: "Send the value of the 200." };
-    }),
+    ...changed,
     ...superfluous.map((name): CheckFinding => {
       return { severity: "note", seen: `has ${name}`, advice: "A 304 has no body, so it should not describe one." };
     }),

@@ -123,16 +123,17 @@ function jwksUri(facts: Facts): Outcome {
 }
 
 function agreement(facts: Facts): Outcome {
-  const [first, second] = readMetadata(facts);
-  if (first === undefined || second === undefined) {
+  const documents = readMetadata(facts);
+  if (documents.length < 2) {
     return skipped(facts.recording.discovery.length === 0 ? KEY_SET_ONLY : "not both documents are there");
   }
   return findings(
     (["issuer", "jwks_uri"] as const)
-      .filter((name) => first.json[name] !== second.json[name])
-      .map((name) => ({
+      .map((name) => ({ name, values: documents.map(({ json }) => json[name]) }))
+      .filter(({ values }) => new Set(values).size > 1)
+      .map(({ name, values }) => ({
         severity: name === "issuer" ? "must" : "should",
-        seen: `${name}: ${shown(first.json[name])} and ${shown(second.json[name])}`,
+        seen: `${name}: ${values.map(shown).join(" and ")}`,
         advice: "Clients read either document. Serve the same values in both.",
       })),
   );

@@ -37,14 +37,15 @@ function method({ ok, recording, whyNotAsked }: Facts): Outcome {
 }
 
 function accept({ ok, recording, whyNotAsked }: Facts): Outcome {
-  const asked: readonly (readonly [string, Exchange | undefined])[] = [
-    ["application/jwk-set+json", recording.probes.acceptJwkSet],
-    ["application/json", recording.probes.acceptJson],
+  const { acceptJwkSet, acceptJson } = recording.probes;
+  if (ok === undefined || acceptJwkSet === undefined || acceptJson === undefined) return skipped(whyNotAsked);
+  const asked: readonly (readonly [string, Exchange])[] = [
+    ["application/jwk-set+json", acceptJwkSet],
+    ["application/json", acceptJson],
   ];
-  if (ok === undefined || asked.some(([, exchange]) => exchange === undefined)) return skipped(whyNotAsked);
   return findings(
     asked.flatMap(([type, exchange]): readonly CheckFinding[] => {
-      if (exchange === undefined || answerOf(exchange)?.status === 200) return [];
+      if (answerOf(exchange)?.status === 200) return [];
       const advice = "Relying parties ask for either type. Ignore Accept, and send the set.";
       return [{ severity: "should", seen: `Accept: ${type}: ${noAnswer(exchange)}`, advice }];
     }),

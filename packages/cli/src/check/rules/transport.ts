@@ -66,13 +66,13 @@ function https({ recording }: Facts): Outcome {
 }
 
 function certificate({ recording, answer }: Facts): Outcome {
-  const session = answer?.tls;
-  if (session === undefined) return skipped(isHttp(recording.jwksUrl) ? "plain HTTP" : "no TLS session");
+  if (answer?.tls === undefined) return skipped(isHttp(recording.jwksUrl) ? "plain HTTP" : "no TLS session");
+  const session = answer.tls;
   if (session.fault !== undefined) {
     const advice = "Relying parties refuse the connection. Serve a valid certificate and its whole chain.";
     return found("must", `the certificate is not valid: ${excerpt(session.fault)}`, advice);
   }
-  if (answer === undefined || session.validUntil === undefined) return fine();
+  if (session.validUntil === undefined) return fine();
   const days = Math.floor((session.validUntil - answer.sentAt) / DAY_MS);
   if (days >= 7) return fine(`valid for ${days} days`);
   return found(

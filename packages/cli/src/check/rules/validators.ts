@@ -73,25 +73,25 @@ function head({ ok, recording, whyNotAsked }: Facts): Outcome {
     );
   }
   // The set may change, or its lifetime, between the requests. So HEAD must be like one of the two GETs.
-  const gets = [ok, answerOf(recording.probes.again) ?? ok];
+  const gets = [ok, answerOf(recording.probes.again) ?? ok] as const;
   return findings([...differentHeaders(gets, answer), ...differentLength(gets, answer), ...strayBody(answer)]);
 }
 
-function differentHeaders(gets: readonly Answer[], answer: Answer): readonly CheckFinding[] {
+function differentHeaders(gets: readonly [Answer, Answer], answer: Answer): readonly CheckFinding[] {
   return SAME_FOR_HEAD.filter((name) => gets.every((get) => headerOf(get, name) !== headerOf(answer, name))).map(
     (name) => ({
       severity: "should",
-      seen: `${name}: ${shown(headerOf(answer, name))} for HEAD, ${shown(gets[0] && headerOf(gets[0], name))} for GET`,
+      seen: `${name}: ${shown(headerOf(answer, name))} for HEAD, ${shown(headerOf(gets[0], name))} for GET`,
       advice: "Send the headers of GET. A cache that revalidates by HEAD takes these for the new ones.",
     }),
   );
 }
 
-function differentLength(gets: readonly Answer[], answer: Answer): readonly CheckFinding[] {
+function differentLength(gets: readonly [Answer, Answer], answer: Answer): readonly CheckFinding[] {
   const length = headerOf(answer, "content-length");
   if (length === undefined || gets.some(({ isTruncated, body }) => isTruncated || Number(length) === body.length))
     return [];
-  const seen = `Content-Length ${excerpt(length)} for HEAD, ${gets[0]?.body.length} bytes for GET`;
+  const seen = `Content-Length ${excerpt(length)} for HEAD, ${gets[0].body.length} bytes for GET`;
   return [{ severity: "must", seen, advice: "Send the length of the GET body, or no Content-Length (RFC 9110 §8.6)." }];
 }
 
