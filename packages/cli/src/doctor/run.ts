@@ -30,39 +30,63 @@ interface NamedKey {
   readonly span?: PublishedSpan | undefined;
 }
 
+/** What a run is about. */
+interface Examination {
+  readonly adapters: Readonly<Record<string, AdapterOptions>>;
+  /** The set to compare the keys with, if there is one. */
+  readonly published: PublishedKeys | undefined;
+  readonly named: readonly NamedKey[];
+  /** What is known of keys that are not opened. */
+  readonly others: readonly KeyReport[];
+}
+
 export async function runDoctor(context: CliContext, flags: DoctorFlags, uri?: string): Promise<ExitCode> {
-  const loaded = uri === undefined || flags.config !== undefined ? await loadConfig(context, flags.config) : undefined;
-  const adapters = loaded === undefined ? {} : await resolvedAdapters(loaded, context);
-  const published = loaded === undefined || uri !== undefined ? undefined : await publishedOf(loaded);
-  const named =
-    uri === undefined ? namedKeys(loaded?.config) : [{ name: "key", uri, keyId: undefined, expected: "now" as const }];
+  return examineAll(
+    context,
+    flags,
+    uri === undefined ? await wholeConfig(context, flags) : await oneKey(context, flags, uri),
+  );
+}
+
+/** A configuration that is named with a key has the options of its adapter. */
+async function oneKey(context: CliContext, { config }: DoctorFlags, uri: string): Promise<Examination> {
+  const adapters = config === undefined ? {} : await resolvedAdapters(await loadConfig(context, config), context);
+  const named = [{ name: "key", uri, keyId: undefined, expected: "now" as const }];
+  return { adapters, published: undefined, named, others: [] };
+}
+
+async function wholeConfig(context: CliContext, flags: DoctorFlags): Promise<Examination> {
+  const loaded = await loadConfig(context, flags.config);
+  const adapters = await resolvedAdapters(loaded, context);
+  const published = await publishedOf(loaded);
+  const named = namedKeys(loaded.config);
   if (named.length === 0) throw new CliError(EXIT.usage, "no_keys", "The configuration has no entry with a signer");
+  await requireConsistentKeys(loaded);
+  return { adapters, published, named, others: publishedOnly(loaded.config) };
+}
 
-  if (loaded !== undefined && uri === undefined) await requireConsistentKeys(loaded);
-
-  const ask = pinAsker(context);
-  const tryPin = pinTrier();
+async function examineAll(context: CliContext, flags: DoctorFlags, examination: Examination): Promise<ExitCode> {
+  const { adapters, published, named, others } = examination;
+  const samples = flags.samples ?? DEFAULT_SAMPLES;
+  const settings = { context, adapters, ask: pinAsker(context), tryPin: pinTrier(), published, samples };
   const reports: KeyReport[] = [];
-  for (const key of named) {
-    const samples = flags.samples ?? DEFAULT_SAMPLES;
-    const subject = toExamine(key, { context, adapters, ask, tryPin, published, samples });
-    const report = await context.during(`Examining ${key.name}`, () => examineKey(subject));
+  const add = (report: KeyReport): void => {
     reports.push(report);
     // Each as soon as it is known. JSON has to wait for all.
     if (flags.json !== true) printReport(report, context.output);
+  };
+  for (const key of named) {
+    const subject = toExamine(key, settings);
+    add(await context.during(`Examining ${key.name}`, () => examineKey(subject)));
   }
-  for (const report of loaded === undefined || uri !== undefined ? [] : publishedOnly(loaded.config)) {
-    reports.push(report);
-    if (flags.json !== true) printReport(report, context.output);
-  }
+  for (const report of others) add(report);
   const code = exitCodeOf(reports);
   if (flags.json === true) context.output.json({ ok: code === EXIT.ok, keys: reports.map(asJson) });
   else printSummary(reports, context.output);
   return code;
 }
 
-function namedKeys(config: Config | undefined): readonly NamedKey[] {
-  if (config === undefined) return [];
+function namedKeys(config: Config): readonly NamedKey[] {
   const expectedOf = isSchedule(config.keys) ? phases(config.keys.entries, Date.now()) : () => "now" as const;
   const { list, path } = entriesOf(config);
   const spans = publishedSpans(config);

@@ -143,6 +143,17 @@ describe("at its end", () => {
   });
 });
 
+test("asked to end before it has keys, it ends at once, whatever its delay", async () => {
+  const recording = recordingContext(folder.path);
+  const context = { ...recording, signal: AbortSignal.abort() };
+  expect(await runServe(context, { port: 0, adminPort: 0, json: true, shutdownDelay: 3600 })).toBe(0);
+  const events = recording.printed().split("\n").slice(1, -1);
+  expect(events.map((line) => JSON.parse(line).message)).toEqual([
+    "accepts no more connections, then finishes its requests",
+    "finished its requests",
+  ]);
+});
+
 test("a second port that is in use frees the first one, and ends it", async () => {
   const { admin } = await start();
   const { port } = new URL(admin);

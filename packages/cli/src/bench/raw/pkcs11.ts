@@ -63,8 +63,9 @@ function openSessions({ module, number, place, concurrency, secret }: SessionsOr
     parameters === undefined ? undefined : { flags: number("CKF_OS_LOCKING_OK"), libraryParameters: `${parameters} ` };
   const isOurs = unless(ALREADY_INITIALIZED, () => module.C_Initialize(args));
   const [slot, { flags }] = findSlot(module, place);
-  const sessions = Array.from({ length: concurrency }, () => module.C_OpenSession(slot, number("CKF_SERIAL_SESSION")));
-  const [first] = sessions;
+  const openSession = (): Buffer => module.C_OpenSession(slot, number("CKF_SERIAL_SESSION"));
+  const first = openSession();
+  const sessions = [first, ...Array.from({ length: concurrency - 1 }, openSession)];
   const template: Attribute[] = [
     { type: number("CKA_CLASS"), value: number("CKO_PRIVATE_KEY") },
     ...(place.uri.object === undefined
@@ -74,7 +75,7 @@ function openSessions({ module, number, place, concurrency, secret }: SessionsOr
   ];
   // Where the token asks for no login and shows the key, the adapter has not logged in, and nothing has proven the PIN.
   const asks = (flags & number("CKF_LOGIN_REQUIRED")) !== 0;
-  if (secret !== undefined && first !== undefined && (asks || !showsKey(module, first, template))) {
+  if (secret !== undefined && (asks || !showsKey(module, first, template))) {
     unless(ALREADY_LOGGED_IN, () => module.C_Login(first, number("CKU_USER"), secret));
   }
   const free = sessions.map((session) => ({ session, key: findKey(module, session, template) }));
