@@ -101,6 +101,18 @@ describe("a key is made once, although its answer was lost", () => {
     expect(made()).toEqual([{ method: "POST", what: "CreateKey" }]);
   });
 
+  test("in AWS KMS, where a question is asked again", async () => {
+    const described = (): readonly Asked[] => asked.filter((each) => each.what === "DescribeKey");
+    answer = (what, response) => {
+      if (what === "CreateKey") response.writeHead(400).end('{"__type":"LimitExceededException"}');
+      else if (what === "DescribeKey" && described().length === 1) response.destroy();
+      else notFound(response);
+    };
+    expect(await run(["keygen", "awskms:///alias/op"])).toMatchObject({ code: 3 });
+    expect(described()).toHaveLength(2);
+    expect(made()).toEqual([{ method: "POST", what: "CreateKey" }]);
+  });
+
   test.each([
     [
       "is its own",

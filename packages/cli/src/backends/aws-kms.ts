@@ -62,19 +62,24 @@ const CALL_MS = 15_000;
 
 /** The SDK and a client of it, with the credentials of the environment. Undefined if the SDK is not installed. */
 export async function openKmsSdk(
-  { endpoint, region }: KmsPlace,
+  place: KmsPlace,
   cwd: string,
-  maxAttempts?: number,
 ): Promise<{ readonly sdk: KmsSdk; readonly client: KmsClient } | undefined> {
   const sdk = (await importPackage("@aws-sdk/client-kms", cwd)) as KmsSdk | undefined;
-  if (sdk === undefined) return undefined;
-  const client = new sdk.KMSClient({
+  return sdk === undefined ? undefined : { sdk, client: clientOf(sdk, place) };
+}
+
+function clientOf(
+  sdk: KmsSdk,
+  { endpoint, region }: KmsPlace,
+  more: { readonly maxAttempts?: number } = {},
+): KmsClient {
+  return new sdk.KMSClient({
     ...(region === undefined ? {} : { region }),
-    ...(maxAttempts === undefined ? {} : { maxAttempts }),
+    ...more,
     // The SDK fails if the environment asks for a FIPS or dual-stack endpoint too. The adapter takes the given one.
     ...(endpoint === undefined ? {} : { endpoint, useFipsEndpoint: false, useDualstackEndpoint: false }),
   });
-  return { sdk, client };
 }
 
 /** Undefined if the SDK is not installed. */
@@ -83,10 +88,10 @@ export async function openKmsCalls(place: KmsPlace, { cwd, signal }: CliContext)
   if (opened === undefined) return undefined;
   const { sdk, client: repeating } = opened;
   // A call whose answer was lost may have made a key. Another attempt would make one more.
-  const single = await openKmsSdk(place, cwd, 1);
+  const single = clientOf(sdk, place, { maxAttempts: 1 });
   return {
     call: (command, input) => {
-      const client = command === "CreateKey" ? (single?.client ?? repeating) : repeating;
+      const client = command === "CreateKey" ? single : repeating;
       // The SDK waits without a limit.
       const abortSignal = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
       const sent = client.send(new sdk[`${command}Command`](input), { abortSignal });
@@ -97,7 +102,7 @@ export async function openKmsCalls(place: KmsPlace, { cwd, signal }: CliContext)
     },
     close: () => {
       repeating.destroy();
-      single?.client.destroy();
+      single.destroy();
     },
   };
 }

@@ -22,16 +22,21 @@ const GAP = 2;
 const CACHE_LABEL = "cached for";
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
+interface Bar {
+  readonly fill: string;
+  readonly color: (colors: Colors) => (text: string) => string;
+}
+
+const BLANK: Bar = { fill: " ", color: () => (text) => text };
+
 /** How a phase is drawn. The bars are told apart without color too. */
-const BARS: Readonly<
-  Record<Phase, { readonly fill: string; readonly color: (colors: Colors) => (text: string) => string }>
-> = {
-  unpublished: { fill: " ", color: () => (text) => text },
+const BARS: Readonly<Record<Phase, Bar>> = {
+  unpublished: BLANK,
   announced: { fill: "░", color: ({ cyan }) => cyan },
   active: { fill: "█", color: ({ green }) => green },
   retiring: { fill: "▒", color: ({ yellow }) => yellow },
   withdrawn: { fill: "·", color: ({ dim }) => dim },
-  dropped: { fill: " ", color: () => (text) => text },
+  dropped: BLANK,
 };
 
 /** The lives of the keys as bars over a time axis. No line is wider than `width`. */
