@@ -28,21 +28,18 @@ export const benchCommand: Command<CliContext> = buildCommand<BenchFlags, [strin
       concurrency: {
         kind: "parsed",
         brief: "Calls at once, one level after the other. Default: 1,4,16",
-        placeholder: "levels",
         parse: readLevels,
         optional: true,
       },
       calls: {
         kind: "parsed",
         brief: "Signatures at each level. Default: 1000 if each is billed, otherwise as many as fit",
-        placeholder: "count",
         parse: readCalls,
         optional: true,
       },
       duration: {
         kind: "parsed",
         brief: "Seconds at each level. Default: 3 if nothing is billed, otherwise as long as it takes",
-        placeholder: "seconds",
         parse: readSeconds,
         optional: true,
       },
@@ -55,7 +52,6 @@ export const benchCommand: Command<CliContext> = buildCommand<BenchFlags, [strin
       svg: {
         kind: "parsed",
         brief: "Write a picture of the distributions into this file",
-        placeholder: "file",
         parse: asText,
         optional: true,
       },

@@ -12,7 +12,6 @@ export const csrCommand: Command<CliContext> = buildCommand<NameFlags, [string],
       subject: {
         kind: "parsed",
         brief: "Subject, such as CN=op.example,O=Example,C=DE. Default: empty, if there is another name",
-        placeholder: "name",
         parse: asText,
         optional: true,
       },

@@ -20,19 +20,17 @@ const NAME = { kind: "parsed", parse: asText, optional: true, variadic: true } a
 
 /** All of them except the subject, as stricli declares them. */
 export const NAME_FLAGS: FlagParametersForType<Omit<NameFlags, "subject">, CliContext> = {
-  dns: { ...NAME, brief: "Domain name for the certificate. Can be repeated", placeholder: "name" },
-  uri: { ...NAME, brief: "URI for the certificate, such as the issuer. Can be repeated", placeholder: "uri" },
-  email: { ...NAME, brief: "Email address for the certificate. Can be repeated", placeholder: "address" },
-  ip: { ...NAME, brief: "IP address for the certificate. Can be repeated", placeholder: "address" },
+  dns: { ...NAME, brief: "Domain name for the certificate. Can be repeated" },
+  uri: { ...NAME, brief: "URI for the certificate, such as the issuer. Can be repeated" },
+  email: { ...NAME, brief: "Email address for the certificate. Can be repeated" },
+  ip: { ...NAME, brief: "IP address for the certificate. Can be repeated" },
   purpose: {
     ...NAME,
     brief: "Extended key usage: clientAuth, serverAuth or an object identifier. Can be repeated",
-    placeholder: "purpose",
   },
   out: {
     kind: "parsed",
     brief: "File to write. A file that exists is not replaced. Default: stdout",
-    placeholder: "file",
     parse: asText,
     optional: true,
   },

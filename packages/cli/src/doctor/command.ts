@@ -20,7 +20,6 @@ export const doctorCommand: Command<CliContext> = buildCommand<DoctorFlags, [str
       samples: {
         kind: "parsed",
         brief: "Signatures to time for each key. Default: 10",
-        placeholder: "count",
         parse: readSamples,
         optional: true,
       },

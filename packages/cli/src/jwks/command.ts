@@ -20,7 +20,6 @@ export const jwksCommand: Command<CliContext> = buildCommand<JwksFlags, [], CliC
       out: {
         kind: "parsed",
         brief: "Write the document and the header rules of static hosts into this folder",
-        placeholder: "folder",
         parse: asText,
         optional: true,
       },

@@ -19,7 +19,6 @@ export const keygenCommand: Command<CliContext> = buildCommand<KeygenFlags, [str
       keyId: {
         kind: "parsed",
         brief: "kid in the printed entry. Default: the thumbprint",
-        placeholder: "kid",
         parse: asText,
         optional: true,
       },

@@ -12,7 +12,6 @@ export const JSON_FLAG = {
 export const CONFIG_FLAG = {
   kind: "parsed",
   brief: "Configuration file. Default: signpost.config.json, .mjs or .ts in this folder",
-  placeholder: "file",
   parse: (input: string): string => input,
   optional: true,
 } as const;
@@ -21,7 +20,6 @@ export const CONFIG_FLAG = {
 export const ADAPTERS_FLAG = {
   kind: "parsed",
   brief: "Configuration file with options of the adapters. Default: none",
-  placeholder: "file",
   parse: (input: string): string => input,
   optional: true,
 } as const;

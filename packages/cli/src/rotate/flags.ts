@@ -5,7 +5,6 @@ import type { CommonFlags } from "../program/runnable.ts";
 export const SOURCE_FLAG: OptionalFlag<string> = {
   kind: "parsed",
   brief: "Configuration or schedule file. Default: signpost.config.json, .mjs or .ts in this folder",
-  placeholder: "file",
   parse: asText,
   optional: true,
 };
@@ -14,24 +13,23 @@ export const SOURCE_FLAG: OptionalFlag<string> = {
 export interface OptionalFlag<Value> {
   readonly kind: "parsed";
   readonly brief: string;
-  readonly placeholder: string;
   readonly parse: (input: string) => Value;
   readonly optional: true;
 }
 
 /** An option with text. */
-export function textFlag(brief: string, placeholder: string): OptionalFlag<string> {
-  return { kind: "parsed", brief, placeholder, parse: asText, optional: true };
+export function textFlag(brief: string): OptionalFlag<string> {
+  return { kind: "parsed", brief, parse: asText, optional: true };
 }
 
 /** An option that is a time. Its command reads it, since the command line is read without the code that does. */
 export function instantFlag(brief: string): OptionalFlag<string> {
-  return textFlag(brief, "instant");
+  return textFlag(brief);
 }
 
 /** An option that is a whole number. */
-export function countFlag(brief: string, placeholder: string, max: number): OptionalFlag<number> {
-  return { kind: "parsed", brief, placeholder, parse: wholeNumber(max), optional: true };
+export function countFlag(brief: string, max: number): OptionalFlag<number> {
+  return { kind: "parsed", brief, parse: wholeNumber(max), optional: true };
 }
 
 function wholeNumber(max: number): (input: string) => number {
@@ -60,7 +58,6 @@ export const CHANGE_FLAGS: {
   dryRun: { kind: "boolean", brief: "Show the change, and write nothing", optional: true, withNegated: false },
   maxTokenLifetime: countFlag(
     "Makes a schedule of keys that are a list: the longest lifetime of any token in seconds",
-    "seconds",
     315_360_000,
   ),
 };

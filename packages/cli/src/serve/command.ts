@@ -27,34 +27,29 @@ export const serveCommand: Command<CliContext> = buildCommand<ServeFlags, [], Cl
   parameters: {
     flags: {
       config: CONFIG_FLAG,
-      host: { ...TEXT, brief: "Address for the key set. Default 127.0.0.1, this machine only", placeholder: "address" },
-      port: { ...NUMBER, brief: "Port for the key set, 0 for a free one. Default 8080", placeholder: "port" },
+      host: { ...TEXT, brief: "Address for the key set. Default 127.0.0.1, this machine only" },
+      port: { ...NUMBER, brief: "Port for the key set, 0 for a free one. Default 8080" },
       adminHost: {
         ...TEXT,
         brief: "Address for health, metrics and the status page. Default 127.0.0.1",
-        placeholder: "address",
       },
       adminPort: {
         ...NUMBER,
         brief: "Port for health, metrics and the status page, 0 for a free one. Default 8081",
-        placeholder: "port",
       },
       cors: { ...FLAG, brief: "Let browsers of any origin read the key set" },
       matchWeakEtags: { ...FLAG, brief: "Answer 304 also to the ETags of a proxy that compresses" },
       maxConnections: {
         ...NUMBER,
         brief: "Connections for the key set. Default: up to 16000, by the limit of open files",
-        placeholder: "count",
       },
       shutdownDelay: {
         ...NUMBER,
         brief: "After SIGTERM, serve for this long while /readyz says 503. Default 0",
-        placeholder: "seconds",
       },
       shutdownTimeout: {
         ...NUMBER,
         brief: "Then finish requests for at most this long. Default 10",
-        placeholder: "seconds",
       },
       json: { ...JSON_FLAG, brief: "Print the addresses as a line of JSON, and log in JSON" },
     },

@@ -23,21 +23,18 @@ export const signCommand: Command<CliContext> = buildCommand<SignFlags, [string?
       keyId: {
         kind: "parsed",
         brief: "kid of the key that the URI names. Default: its thumbprint",
-        placeholder: "kid",
         parse: asText,
         optional: true,
       },
       typ: {
         kind: "parsed",
         brief: "typ in the header, such as at+jwt. Default: none",
-        placeholder: "type",
         parse: asText,
         optional: true,
       },
       expiresIn: {
         kind: "parsed",
         brief: "Seconds until exp, if the claims have none. Default: 300",
-        placeholder: "seconds",
         parse: readSeconds,
         optional: true,
       },

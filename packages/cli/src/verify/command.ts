@@ -25,14 +25,12 @@ export const verifyCommand: Command<CliContext> = buildCommand<VerifyFlags, [str
       issuer: {
         kind: "parsed",
         brief: "Issuer of the token. The source is then a key set",
-        placeholder: "url",
         parse: asText,
         optional: true,
       },
       audience: {
         kind: "parsed",
         brief: "Audience that the token must be for. Default: any",
-        placeholder: "name",
         parse: asText,
         optional: true,
       },
@@ -45,14 +43,12 @@ export const verifyCommand: Command<CliContext> = buildCommand<VerifyFlags, [str
       nonce: {
         kind: "parsed",
         brief: "Nonce of the ID token. Default: any",
-        placeholder: "text",
         parse: asText,
         optional: true,
       },
       scope: {
         kind: "parsed",
         brief: "Scope that the access token must grant. May be repeated",
-        placeholder: "name",
         parse: asText,
         optional: true,
         variadic: true,
@@ -60,7 +56,6 @@ export const verifyCommand: Command<CliContext> = buildCommand<VerifyFlags, [str
       alg: {
         kind: "parsed",
         brief: "Accepted algorithm, such as RS256. May be repeated. Default: ES256",
-        placeholder: "name",
         parse: buildChoiceParser(JWT_ALGORITHM_NAMES),
         proposeCompletions: (partial) => JWT_ALGORITHM_NAMES.filter((name) => name.startsWith(partial)),
         optional: true,

@@ -1,7 +1,8 @@
-import { expect, test } from "vitest";
-import { readReplicas } from "../../src/check/probe/replicas.ts";
+import { describe, expect, test } from "vitest";
+import { askReplicas, readReplicas } from "../../src/check/probe/replicas.ts";
 import { differ, judgeReplicas } from "../../src/check/rules/replicas.ts";
-import { changed, ED_KEY, EC_KEY, exchangeOf, JWKS_URI, op, wordsOf } from "./support/op.ts";
+import type { Prober } from "../../src/check/probe/prober.ts";
+import { changed, ED_KEY, EC_KEY, exchangeOf, JWKS_URI, op, proberOf, wordsOf } from "./support/op.ts";
 import type { Op } from "./support/op.ts";
 
 const request = { method: "GET", url: JWKS_URI, headers: {} };
@@ -128,4 +129,39 @@ test("two are enough", () => {
 
 test.each(["https://a.example", "a,b", "a:1,b:70000", "a:1,", "https://u:p@a.example,b:1"])("%j is refused", (list) => {
   expect(() => readReplicas(list)).toThrow(expect.objectContaining({ name: "ConfigurationError" }));
+});
+
+describe("replicas are asked", () => {
+  const SET = "https://op.example/jwks?v=1";
+
+  /** The URL and the place of each request. */
+  async function asked(list: string, jwksUrl: string | undefined, servers: readonly Op[]): Promise<readonly unknown[]> {
+    const requests: unknown[] = [];
+    const askAt: Prober["askAt"] = async (probe, address) => {
+      const server = servers[requests.length] ?? op();
+      requests.push(address === undefined ? probe.url : [probe.url, address.host, address.port]);
+      return exchangeOf(server, { ...probe, url: JWKS_URI });
+    };
+    const prober: Prober = { ...proberOf(op()), askAt };
+    const answers = await askReplicas(list === "" ? [] : readReplicas(list), jwksUrl, prober);
+    return [...requests, answers.length];
+  }
+
+  test.each<[list: string, requests: readonly unknown[]]>([
+    ["https://a.example,https://b.example/", ["https://a.example/jwks?v=1", "https://b.example/jwks?v=1", 2]],
+    ["https://a.example/set,https://b.example/?x", ["https://a.example/set", "https://b.example/?x", 2]],
+    ["10.0.0.7:1,[::1]:2", [[SET, "10.0.0.7", 1], [SET, "::1", 2], 2]],
+  ])("%s", async (list, requests) => {
+    expect(await asked(list, SET, [])).toEqual(requests);
+  });
+
+  test("a second time if they differ, since a change takes a moment", async () => {
+    expect(await asked("a:1,b:2", SET, [op(), op({ keys: two })])).toHaveLength(5);
+    expect(await asked("a:1,b:2", SET, [op(), op()])).toHaveLength(3);
+  });
+
+  test("not if there are none, or the key set is not known", async () => {
+    expect(await asked("", SET, [])).toEqual([0]);
+    expect(await asked("a:1,b:2", undefined, [])).toEqual([0]);
+  });
 });

@@ -20,21 +20,18 @@ export const inspectCommand: Command<CliContext> = buildCommand<InspectFlags, [s
       trust: {
         kind: "parsed",
         brief: "File with the certificates that you trust. Default: nothing is said about trust",
-        placeholder: "file",
         parse: asText,
         optional: true,
       },
       within: {
         kind: "parsed",
         brief: "Warn if a certificate expires within so many days. Default: 30",
-        placeholder: "days",
         parse: readDays,
         optional: true,
       },
       config: {
         kind: "parsed",
         brief: "Configuration file whose keys are compared. Default: none",
-        placeholder: "file",
         parse: asText,
         optional: true,
       },

@@ -17,14 +17,12 @@ export const selfSignedCommand: Command<CliContext> = buildCommand<SelfSignedFla
       subject: {
         kind: "parsed",
         brief: "Subject and issuer, such as CN=op.example,O=Example,C=DE. Required",
-        placeholder: "name",
         parse: asText,
         optional: true,
       },
       days: {
         kind: "parsed",
         brief: "For how many days it is valid, from now on: 1 to 36525. Default: 365",
-        placeholder: "days",
         parse: asNumber,
         optional: true,
       },

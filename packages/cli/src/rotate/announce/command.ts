@@ -18,7 +18,7 @@ export const announceCommand: Command<CliContext> = buildCommand<AnnounceFlags, 
   parameters: {
     flags: {
       signer: { kind: "parsed", brief: "URI of the new key", placeholder: "uri", parse: asText },
-      keyId: textFlag("kid of the new key. Default: the thumbprint", "kid"),
+      keyId: textFlag("kid of the new key. Default: the thumbprint"),
       announcedFrom: instantFlag("When it is published. Default: in an hour, or a day before --active-from"),
       activeFrom: instantFlag("When it begins to sign. Default: as soon as every cache has it"),
       config: SOURCE_FLAG,

@@ -15,8 +15,8 @@ export const emergencyCommand: Command<CliContext> = buildCommand<EmergencyFlags
   loader: async () => runnable((await import("./run.ts")).runEmergency),
   parameters: {
     flags: {
-      signer: textFlag("URI of a new key that signs in its place. Default: the next key of the schedule", "uri"),
-      keyId: textFlag("kid of that key. Default: the thumbprint", "kid"),
+      signer: textFlag("URI of a new key that signs in its place. Default: the next key of the schedule"),
+      keyId: textFlag("kid of that key. Default: the thumbprint"),
       config: SOURCE_FLAG,
       ...CHANGE_FLAGS,
       json: JSON_FLAG,

@@ -21,18 +21,10 @@ export const validateCommand: Command<CliContext> = buildCommand<ValidateFlags, 
   parameters: {
     flags: {
       config: SOURCE_FLAG,
-      previous: textFlag("The file that is in use. Warns of what the change breaks", "file"),
-      nextWithin: countFlag("Warns if no key begins to sign within this many days", "days", 3660),
-      longestCache: countFlag(
-        "How many hours a relying party may keep the set. Default: announceHours",
-        "hours",
-        MAX_HOURS,
-      ),
-      longestToken: countFlag(
-        "How many seconds a token really lives. Default: maxTokenLifetimeSeconds",
-        "seconds",
-        315_360_000,
-      ),
+      previous: textFlag("The file that is in use. Warns of what the change breaks"),
+      nextWithin: countFlag("Warns if no key begins to sign within this many days", 3660),
+      longestCache: countFlag("How many hours a relying party may keep the set. Default: announceHours", MAX_HOURS),
+      longestToken: countFlag("How many seconds a token really lives. Default: maxTokenLifetimeSeconds", 315_360_000),
       json: JSON_FLAG,
     },
   },
