@@ -26,7 +26,7 @@ export const makeKmsKey: MakeKey = async ({ uri, options, context, open, leaves 
     const arn = await createKey(calls);
     leaves(`The key ${arn} was made${place.id === "" ? "" : ", and may have no alias"}`);
     if (place.id !== "") await nameKey(calls, place.id, arn);
-    const [, beforeKey = "", query = ""] = /^(awskms:\/\/[^/]*\/)[^?]*(\?.*)?$/i.exec(uri) ?? [];
+    const [, beforeKey = "", query = ""] = /^(awskms:\/\/[^/]*\/)[^?]*(\?.*)?/i.exec(uri) ?? [];
     // The ARN contains the Region.
     const rest = new URLSearchParams(query);
     rest.delete("region");

@@ -84,7 +84,11 @@ test("every request is sent as relying parties send it, without a credential, an
   for (const { headers } of server.requests) {
     expect(Object.keys(headers)).not.toEqual(expect.arrayContaining(["authorization"]));
     expect(Object.keys(headers)).not.toEqual(expect.arrayContaining(["cookie"]));
-    expect(headers).toMatchObject({ host: new URL(server.origin).host, "user-agent": "signpost-check" });
+    expect(headers).toMatchObject({
+      host: new URL(server.origin).host,
+      connection: "close",
+      "user-agent": "signpost-check",
+    });
   }
   expect(server.requests.length).toBeLessThan(25);
 });

@@ -179,7 +179,8 @@ function noAnswerTo(probe: ProbeRequest, error: unknown, isLate: boolean, timeou
   const code = codeOf(error);
   if (/^(?:ENOTFOUND|EAI_)/.test(code)) return told("name", code);
   if (code.startsWith("HPE_")) return told("not-http", code);
-  if (/^(?:ERR_SSL|ERR_TLS|EPROTO|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code)) return told("tls", code);
+  // No certificate is refused, so these are of the protocol.
+  if (["ERR_SSL", "ERR_TLS", "EPROTO"].some((start) => code.startsWith(start))) return told("tls", code);
   return told("connection", code);
 }
 
