@@ -52,7 +52,7 @@ const MAX_BYTES = 1_048_576;
 /** Whether this command wrote it. A FIFO or a device is not read: it may never end. */
 async function isPicture(path: string): Promise<boolean> {
   const stats = await stat(path);
-  return stats.isFile() && stats.size <= MAX_BYTES && (await readFile(path, "utf8")).includes(SVG_MARK);
+  return stats.isFile() && stats.size <= MAX_BYTES && (await readFile(path)).includes(SVG_MARK);
 }
 
 function unwritable(name: string, cause: unknown): CliError {

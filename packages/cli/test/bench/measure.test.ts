@@ -1,5 +1,5 @@
 import { generateKeyPairSync, sign as signBytes } from "node:crypto";
-import { guardSigner, spkiToJwk } from "@signpost/core";
+import { ConfigurationError, guardSigner, spkiToJwk } from "@signpost/core";
 import { createSigner } from "@signpost/core/adapter";
 import { describe, expect, test, vi } from "vitest";
 import { rowsOf } from "../../src/bench/buckets.ts";
@@ -186,11 +186,51 @@ describe("a level", () => {
     expect(tallies[0]?.errors).toEqual({});
   });
 
+  test("begins no call after it is stopped", async () => {
+    const controller = new AbortController();
+    let calls = 0;
+    const stopping = side("a", async () => {
+      calls += 1;
+      if (calls === 4) controller.abort();
+    });
+    const { tallies } = await measureLevel([stopping], options({ concurrency: 1, signal: controller.signal }));
+    expect([calls, tallies[0]?.signatures]).toEqual([4, 3]);
+  });
+
   test("ends when not one call ends any more, and counts those that were waited for", async () => {
     let calls = 0;
     const hanging = side("a", () => ((calls += 1) <= 11 ? Promise.resolve() : new Promise(() => undefined)));
     const { tallies, gaveUp } = await measureLevel([hanging], options({ concurrency: 3, patienceMs: 20 }));
     expect([gaveUp, tallies[0]?.signatures, tallies[0]?.errors]).toEqual([true, 8, { no_answer: 3 }]);
+  });
+
+  test.each<[end: string, settle: (resolve: () => void, reject: (error: unknown) => void) => void]>([
+    ["signs", (resolve) => resolve()],
+    ["fails", (_resolve, reject) => reject("timeout")],
+  ])("that was given up takes nothing of a call that %s later, and makes no other", async (_end, settle) => {
+    let calls = 0;
+    const waiting: (() => void)[] = [];
+    const hanging = side("a", () => {
+      calls += 1;
+      if (calls <= 11) return Promise.resolve();
+      return new Promise((resolve, reject) => void waiting.push(() => settle(resolve, reject)));
+    });
+    const { tallies } = await measureLevel([hanging], options({ concurrency: 3, patienceMs: 20 }));
+    for (const end of waiting) end();
+    await new Promise(setImmediate);
+    expect([calls, tallies[0]?.signatures, tallies[0]?.errors]).toEqual([14, 8, { no_answer: 3 }]);
+  });
+
+  test("waits half a minute for the call of each caller, and as long for what is measured", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+    const hanging = side("a", () => new Promise(() => undefined));
+    let isOver = false;
+    const level = measureLevel([hanging], options({ concurrency: 1 })).finally(() => (isOver = true));
+    await vi.advanceTimersByTimeAsync(59_999);
+    expect(isOver).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await level).toMatchObject({ gaveUp: true });
+    vi.useRealTimers();
   });
 
   test("has all callers wait for one turn", async () => {
@@ -258,6 +298,7 @@ test("what is signed through the guard is no signing input of a token, and attem
   const side = guardedSide(guardSigner(bare), new AbortController().signal);
   await side.sign().catch(() => undefined);
   await side.sign();
+  expect(side.codeOf(new ConfigurationError("a", "expected b"))).toBe("invalid_configuration");
   count.stop();
   expect(count.attempts).toBe(inputs.length);
   expect(new Set(inputs).size).toBe(2);

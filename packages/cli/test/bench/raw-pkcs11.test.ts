@@ -219,6 +219,18 @@ describe("the end", () => {
     expect(callsOf("C_Finalize")).toEqual([]);
   });
 
+  test("waits for a call that ends soon", async () => {
+    let resolve: (value: unknown) => void = () => undefined;
+    module.sign = () => new Promise((settle) => (resolve = settle));
+    const side = await open();
+    const call = side.sign();
+    const closed = side.close();
+    resolve(Buffer.alloc(64));
+    await Promise.all([call, closed]);
+    expect(callsOf("C_CloseSession")).toEqual([[0]]);
+    expect(module.calls.at(-1)).toEqual(["C_Finalize"]);
+  });
+
   test("leaves everything to calls that are still under way", async () => {
     const side = await open({ concurrency: 2 });
     module.sign = () => new Promise(() => undefined);

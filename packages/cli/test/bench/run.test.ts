@@ -22,6 +22,8 @@ const fake = vi.hoisted(() => ({
   /** Of the bare call. */
   sign: async (): Promise<void> => undefined,
   openBare: async (): Promise<void> => undefined,
+  /** Of the key. */
+  signKey: async (): Promise<void> => undefined,
   consent: undefined as boolean | undefined,
   questions: [] as string[],
 }));
@@ -34,8 +36,10 @@ vi.mock("../../src/keys/open-key.ts", () => ({
       const bare = createSigner({
         uri: "local:#opened",
         publicKey: spkiToJwk(publicKey.export({ type: "spki", format: "der" })),
-        signDigest: async (_digest, { signingInput = new Uint8Array() }) =>
-          sign("sha256", signingInput, { key: privateKey, dsaEncoding: "ieee-p1363" }),
+        signDigest: async (_digest, { signingInput = new Uint8Array() }) => {
+          await fake.signKey();
+          return sign("sha256", signingInput, { key: privateKey, dsaEncoding: "ieee-p1363" });
+        },
         close: async () => void fake.events.push("close key"),
       });
       return guardSigner(bare, policy);
@@ -65,7 +69,8 @@ vi.mock("../../src/program/prompts.ts", async (original) => ({
 
 beforeEach(() => {
   for (const list of [fake.events, fake.policies, fake.orders, fake.questions]) list.length = 0;
-  Object.assign(fake, { sign: async () => undefined, openBare: async () => undefined, consent: undefined });
+  const nothing = async (): Promise<void> => undefined;
+  Object.assign(fake, { sign: nothing, signKey: nothing, openBare: nothing, consent: undefined });
 });
 
 function contextOf(more: Partial<CliContext> = {}) {
@@ -129,6 +134,13 @@ describe("both sides", () => {
   test("are one without --raw", async () => {
     await runBench(contextOf(), FEW, "local:");
     expect(fake.events).toEqual(["open key", "close key"]);
+  });
+
+  test("are not measured if the key cannot sign a probe, and it is closed", async () => {
+    fake.signKey = () => Promise.reject(new TypeError("the key is disabled"));
+    const context = contextOf();
+    await expect(runBench(context, { ...FEW, raw: true }, "local:")).rejects.toThrow();
+    expect([fake.events, fake.orders, context.printed()]).toEqual([["open key", "close key"], [], ""]);
   });
 
   test("leave no key open if the bare call cannot be opened", async () => {

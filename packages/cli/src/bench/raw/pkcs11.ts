@@ -100,7 +100,7 @@ function openSessions({ module, number, place, concurrency, secret }: SessionsOr
       // Ctrl-C leaves calls behind, and a module may not be finalized during one: not here, and not by the adapter after this.
       await Promise.race([Promise.allSettled(running), delay(LAST_CALLS_MS, undefined, { ref: false })]);
       if (running.size > 0) return;
-      for (const { session } of free) module.C_CloseSession(session);
+      for (const session of sessions) module.C_CloseSession(session);
       // Otherwise the adapter in this process would lose its sessions.
       if (isOurs) module.C_Finalize();
     },
