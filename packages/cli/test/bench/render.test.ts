@@ -81,3 +81,31 @@ test("the picture needs nothing from elsewhere, and text cannot leave its elemen
   expect(svg).toContain("prefers-color-scheme:dark");
   expect(svg).not.toContain("NaN");
 });
+
+test.each<[what: string, codes: readonly string[], repeats: number, gaveUp: boolean, lines: readonly string[]]>([
+  ["one failure", ["timeout"], 0, false, ["✗ 2 at once, signpost: 1 failed: timeout 1"]],
+  ["repeated calls", [], 1234, false, ["✗ 2 at once, signpost: 1,234 calls were repeated"]],
+  ["the end", [], 0, true, ["✗ 2 at once: given up, because nothing but failures came"]],
+  [
+    "all of them",
+    ["a", "b", "b"],
+    1,
+    true,
+    [
+      "✗ 2 at once, signpost: 3 failed: b 2, a 1",
+      "✗ 2 at once, signpost: 1 calls were repeated",
+      "✗ 2 at once: given up, because nothing but failures came",
+    ],
+  ],
+])("what went wrong is told after a blank line: %s", (_what, codes, repeats, gaveUp, lines) => {
+  const tally = tallyOf(10, 25, 40);
+  for (const code of codes) tally.fail(code);
+  tally.repeats = repeats;
+  const text = printed(reportOf([{ concurrency: 2, tallies: [tally], gaveUp }], { names: ["signpost"] }));
+  expect(text.split("\n\n").at(-1)).toBe(`${lines.join("\n")}\n`);
+});
+
+test("nothing comes after the histograms if nothing went wrong", () => {
+  const text = printed(reportOf([{ concurrency: 2, tallies: [tallyOf(10, 25, 40)], gaveUp: false }]));
+  expect(text).toMatch(/[^\n]\n$/);
+});
