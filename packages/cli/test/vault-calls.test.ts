@@ -132,6 +132,16 @@ describe("a server over HTTP", () => {
     }
   });
 
+  test("may have files for TLS of up to 1 MiB", async () => {
+    await using folder = await createKeyFolder();
+    await folder.write("most.pem", "a".repeat(1_048_576));
+    await folder.write("more.pem", "a".repeat(1_048_577));
+    for (const name of ["caFile", "certFile", "keyFile"]) {
+      (await openRest("https://vault.test", { [name]: "most.pem" }, folder.path)).close();
+      await expect(openRest("https://vault.test", { [name]: "more.pem" }, folder.path)).rejects.toThrow(/1,?048,?576/);
+    }
+  });
+
   test("that does not answer is left when the signal aborts", async () => {
     const { seen, origin } = await started(() => {});
     const rest = await openRest(origin, {}, "/");
