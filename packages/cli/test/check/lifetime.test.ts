@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Answer, HeaderLine } from "../../src/check/exchange.ts";
-import { dateOf, lifetimeOf } from "../../src/check/lifetime.ts";
+import { dateOf, directSeconds, lifetimeOf, sharedSeconds } from "../../src/check/lifetime.ts";
 
 const DATE = "Sun, 29 Nov 2026 00:00:00 GMT";
 
@@ -82,4 +82,40 @@ it("an answer without Age has the age 0, which nothing states", () => {
 it("a Date that is no HTTP-date says nothing", () => {
   expect(dateOf(answer(["Date", DATE]))).toBe(Date.parse(DATE));
   expect(dateOf(answer(["Date", "2026-11-29"]))).toBeUndefined();
+});
+
+it.each<[value: string, times: readonly (number | undefined)[], direct: number, shared: number]>([
+  ["max-age=60", [60, 60, 0], 60, 120],
+  ["max-age=60, s-maxage=600", [60, 600, 0], 60, 660],
+  ["s-maxage=600", [undefined, 600, 0], 0, 600],
+  ["private, max-age=60", [60, 0, 0], 60, 60],
+  ["private, max-age=60, s-maxage=600", [60, 0, 0], 60, 60],
+  ["max-age=60, stale-while-revalidate=30", [60, 60, 30], 90, 180],
+  ["max-age=60, stale-while-revalidate=30, must-revalidate", [60, 60, 0], 60, 120],
+  ["max-age=60, stale-while-revalidate=30, no-cache", [0, 0, 0], 0, 0],
+  ["max-age=60, stale-while-revalidate=30, no-store", [0, 0, 0], 0, 0],
+  ["max-age=60, stale-while-revalidate=1, stale-while-revalidate=2", [60, 60, 0], 60, 120],
+  ["max-age=60, stale-while-revalidate", [60, 60, 0], 60, 120],
+  ["s-maxage=0, max-age=60", [60, 0, 0], 60, 60],
+  ["max-age=2147483648", [2 ** 31, 2 ** 31, 0], 2 ** 31, 2 ** 32],
+  ["max-age=2147483649", [2 ** 31, 2 ** 31, 0], 2 ** 31, 2 ** 32],
+  ["public", [undefined, undefined, 0], 0, 0],
+  ["", [undefined, undefined, 0], 0, 0],
+])(
+  "Cache-Control: %s keeps a copy by itself, in a shared cache and while it is stale for %j",
+  (value, times, direct, shared) => {
+    const lifetime = lifetimeOf(answer(["Cache-Control", value]));
+    expect([lifetime.freshFor, lifetime.sharedFreshFor, lifetime.staleFor]).toEqual(times);
+    expect([directSeconds(lifetime), sharedSeconds(lifetime)]).toEqual([direct, shared]);
+  },
+);
+
+it.each<[value: string, directives: Readonly<Record<string, readonly string[]>>, unreadable: readonly string[]]>([
+  ['a, B=c, b="d, e"', { a: [""], b: ["c", "d, e"] }, []],
+  ["a = b, c= , d=", { a: ["b"], c: [""], d: [""] }, []],
+  ["a b, (c), d=e f", { d: ["e f"] }, ["a b", "(c)"]],
+  ["", {}, []],
+])("Cache-Control: %s has directives, and what caches ignore", (value, directives, unreadable) => {
+  const read = lifetimeOf(answer(["Cache-Control", value]));
+  expect([Object.fromEntries(read.directives), read.unreadable]).toEqual([directives, unreadable]);
 });
