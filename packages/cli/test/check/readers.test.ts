@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readEntityTag } from "../../src/check/entity-tag.ts";
 import { repeatedNames } from "../../src/check/json-names.ts";
-import { readKey, valueOf } from "../../src/check/key-facts.ts";
+import { isForSignatures, readKey, valueOf } from "../../src/check/key-facts.ts";
 import { RFC_KEY } from "../support/key-folder.ts";
 
 test.each([
@@ -96,4 +96,29 @@ test("two entries are the same key if its values are the same", () => {
   for (const name of ["kty", "crv", "x", "y"]) expect(valueOf({ ...PUBLIC, [name]: "other" })).not.toBe(value);
   for (const name of ["n", "e", "pub"]) expect(valueOf({ ...PUBLIC, [name]: "other" })).not.toBe(value);
   expect(valueOf({ n: ["a"] })).toBe(valueOf({ n: { b: 1 } }));
+});
+
+test.each<[members: Record<string, unknown>, isForThem: boolean]>([
+  [{}, true],
+  [{ use: "sig" }, true],
+  [{ use: "enc" }, false],
+  [{ use: "other" }, false],
+  [{ use: 7 }, false],
+  [{ key_ops: ["verify"] }, true],
+  [{ key_ops: ["sign"] }, false],
+  [{ key_ops: [] }, false],
+  [{ key_ops: "sign" }, true],
+  [{ use: "sig", key_ops: ["encrypt"] }, false],
+  [{ alg: "ES256" }, true],
+  [{ alg: "ES384" }, false],
+  [{ alg: "ECDH-ES" }, false],
+  [{ alg: "unknown" }, true],
+  [{ alg: 7 }, true],
+  [{ kty: "OKP", crv: "Ed25519" }, true],
+  [{ kty: "OKP", crv: "Ed448" }, true],
+  [{ kty: "OKP", crv: "X25519" }, false],
+  [{ kty: "OKP", crv: "X448" }, false],
+  [{ crv: "X25519" }, true],
+])("a P-256 key with %j may verify signatures: %s", (members, isForThem) => {
+  expect(isForSignatures(readKey({ ...PUBLIC, ...members }, 0))).toBe(isForThem);
 });
