@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { resolveSecrets, secretMistakes } from "../src/config/adapter-options.ts";
 import { contentOf, readCertificateFiles, withoutCertificates } from "../src/config/certificate-files.ts";
 import { certifiedKeyOf } from "../src/config/certified-key.ts";
+import { standIn } from "../src/config/config-keys.ts";
 import { findConfig } from "../src/config/find-config.ts";
 import { decodeText, loadFile, parseJson, readBytes } from "../src/config/load-file.ts";
 import { publishedSpan, publishedSpans } from "../src/config/published-spans.ts";
@@ -274,5 +275,24 @@ describe("the secrets of an adapter", () => {
     if (mistakes[0] !== undefined) {
       await expect(resolve(adapters)).rejects.toMatchObject({ message: expect.stringMatching(/^adapters\./) });
     }
+  });
+});
+
+describe("a key that stands in for another one", () => {
+  const { x, y } = RFC_KEY;
+
+  test("has the public key that is given, or a new one", () => {
+    expect(standIn({ kty: "EC", crv: "P-256", x, y }).publicKey).toMatchObject({ x, y });
+    expect(standIn().publicKey).not.toEqual(standIn().publicKey);
+    expect(standIn().uri).toBe("local:");
+  });
+
+  test("signs nothing, and can be closed", async () => {
+    const signer = standIn();
+    await expect(signer.sign(new Uint8Array(32))).rejects.toMatchObject({
+      code: "integrity",
+      transient: false,
+    });
+    await expect(signer.close()).resolves.toBeUndefined();
   });
 });

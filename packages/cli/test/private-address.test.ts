@@ -86,3 +86,16 @@ test("the translators of a network are told from its addresses", () => {
   expect(localTranslators(addresses)).toEqual(["64:ff9b:1:2:3:4::/96", "64:ff9b:1:2:ff:4::/96"]);
   expect(localTranslators(["64:ff9b:2:2:3:4::", "64:ff9b::1", "8.8.8.8", "x"])).toEqual([]);
 });
+
+test.each([
+  ["64:ff9b::192.168.0.1", true],
+  ["64:ff9b::192.169.0.1", false],
+  ["64:ff9b::172.31.255.255", true],
+  ["64:ff9b::172.32.0.0", false],
+  ["64:ff9b::192.0.1.0", false],
+  ["64:ff9b::192.0.2.1", true],
+  ["64:ff9b::168.63.129.16", true],
+  ["64:ff9b::168.63.129.17", false],
+])("an address of IPv4 in one of IPv6 is read to its last bit: %s", (address, isPrivate) => {
+  expect(isPrivateAddress(address)).toBe(isPrivate);
+});

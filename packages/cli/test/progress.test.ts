@@ -78,3 +78,47 @@ test("a long text stays on one line, which can be erased", async () => {
   end();
   await ended;
 });
+
+test("the line turns through ten frames, and begins again", async () => {
+  const { done, end } = work();
+  const ended = progress.during("a", () => done);
+  vi.advanceTimersByTime(500 + 10 * 100);
+  expect(written.map((text) => text.replace(ERASE, ""))).toEqual([..."⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏⠋"].map((frame) => `${frame} a`));
+  end();
+  await ended;
+});
+
+test("the work can replace the text", async () => {
+  const { done, end } = work();
+  const ended = progress.during("first", async (update) => {
+    update("then\u001B");
+    await done;
+  });
+  vi.advanceTimersByTime(500);
+  expect(written).toEqual([`${ERASE}⠋ then\\u001b`]);
+  end();
+  await ended;
+});
+
+test("work that failed is over too, and nothing is erased that was not shown", async () => {
+  await expect(progress.during("a", () => Promise.reject(new Error("no")))).rejects.toThrow("no");
+  await expect(progress.undisturbed(() => Promise.reject(new Error("no")))).rejects.toThrow("no");
+  expect([written, vi.getTimerCount()]).toEqual([[], 0]);
+  const { done, end } = work();
+  const ended = progress.during("b", () => done);
+  vi.advanceTimersByTime(500);
+  expect(written).toEqual([`${ERASE}⠋ b`]);
+  end();
+  await ended;
+});
+
+test("in a narrow terminal a character is left", async () => {
+  const write = (text: string | Uint8Array): void => void written.push(String(text));
+  const narrow = createProgress({ write, colors: createColors(false), width: 3 });
+  const { done, end } = work();
+  const ended = narrow.during("abc", () => done);
+  vi.advanceTimersByTime(500);
+  expect(written).toEqual([`${ERASE}⠋ a`]);
+  end();
+  await ended;
+});
