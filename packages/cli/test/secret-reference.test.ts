@@ -1,6 +1,6 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { secretPlace, secretReader, variable } from "../src/keys/secret-reference.ts";
@@ -42,6 +42,15 @@ describe("a file", () => {
     const path = await written(content);
     expect(await read(`file:${path}`)).toBe(secret);
     expect(await read(pathToFileURL(path).href)).toBe(secret);
+  });
+
+  test("may be at a path from the working folder on, as it is written", async () => {
+    const path = join(folder, "a%20b");
+    await writeFile(path, "1234");
+    expect(await read(`file:${relative(process.cwd(), path)}`)).toBe("1234");
+    // That of a URL is escaped.
+    await expect(read(`file:${path}`)).rejects.toMatchObject(MISSING);
+    expect(await read(`file:${path.replace("%", "%25")}`)).toBe("1234");
   });
 
   test("has up to 65,536 bytes", async () => {

@@ -11,9 +11,9 @@ export function repeatedNames(json: string): readonly string[] {
   const open: (Set<string> | undefined)[] = [];
   let isName = false;
   for (const [token] of json.matchAll(TOKEN)) {
-    const names = open.at(-1);
     if (token.startsWith('"')) {
-      if (isName && names !== undefined) addName(names, token, repeated);
+      const names = isName ? open.at(-1) : undefined;
+      if (names !== undefined) addName(names, token, repeated);
       isName = false;
     } else if (token === "{" || token === "[") {
       open.push(token === "{" ? new Set() : undefined);

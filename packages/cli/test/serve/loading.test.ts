@@ -74,3 +74,22 @@ test("a certificate that expires soon, and one that has expired, are events of t
     ],
   ]);
 });
+
+test("a mistake in the keys together is told before one of them is opened", async () => {
+  await using folder = await createKeyFolder();
+  const publicKey = await folder.addKey("op.pem");
+  const keys = [
+    { keyId: "a", signer: `local:${join(folder.path, "away.pem")}` },
+    { keyId: "a", publicKey },
+  ];
+  await folder.write("config.json", { issuer: "https://op.example", keys });
+  const log = vi.fn<Log>();
+  const path = join(folder.path, "config.json");
+  const settings = { path, log, counters: createCounters(), cors: false, weakIfNoneMatch: "ignore" } as const;
+  const { reloader, started } = createLoading(recordingContext(folder.path), settings);
+  reloader.request("start");
+  await expect(started).rejects.toMatchObject({
+    exitCode: 2,
+    message: expect.stringContaining("config.json: keys: each keyId must be unique in the set"),
+  });
+});
