@@ -79,7 +79,7 @@ test.each<[what: string, fail: () => unknown, cause: unknown]>([
   ],
   [
     "a file that cannot be written",
-    () => writeFiles(within("file"), [{ path: "a", content: "b" } as never]),
+    () => writeFiles(within("file"), [{ path: "a", content: "b" }]),
     { code: "ENOTDIR" },
   ],
 ])("%s", async (_what, fail, cause) => {
