@@ -1,3 +1,4 @@
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { jwkThumbprint } from "@signpost/core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
@@ -215,4 +216,7 @@ test("a local key needs the name of a file, and a folder that can be made", asyn
     message: "The file cannot be written (ENOTDIR)",
   });
   expect(await makeLocalKey(order("local:a/b/new.pem"))).toBe("local:a/b/new.pem");
+  const modeOf = async (name: string): Promise<number> => (await stat(join(folder.path, name))).mode & 0o777;
+  // For its owner alone.
+  expect([await modeOf("a/b/new.pem"), await modeOf("a/b"), await modeOf("a")]).toEqual([0o600, 0o700, 0o700]);
 });

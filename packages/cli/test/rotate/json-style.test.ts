@@ -20,6 +20,7 @@ describe("the style of an item", () => {
     ],
     ["has a space after commas alone", '{"a":[{"b":1}, {"c":2}]}', { pad: " ", brace: "" }],
     ["has a space after colons alone", '{"a":[{"b": 1}]}', { pad: " ", brace: "" }],
+    ["has no space inside of braces, whatever its members have", '{"a": [{"b": { "c": 1 }}]}', { pad: " ", brace: "" }],
     ["has a space inside of braces", '{"a": [{ "b": 1 }]}', { pad: " ", brace: " " }],
     ["is that of one line, whatever is around it", '\n{"a":[{"b":1}]}\n\n', { isOneLine: true, isInline: true }],
     [
