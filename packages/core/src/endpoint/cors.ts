@@ -71,7 +71,7 @@ export function withAnyOrigin(response: JwksResponse, method: string, asked: Pre
  * import type { ServerResponse } from "node:http";
  * import { removeOrigin } from "@signpost/core/adapter";
  *
- * export function sameForAll(res: NodeResponse): void {
+ * export function sameForAll(res: ServerResponse): void {
  *   removeOrigin(res);
  *   res.end();
  * }
