@@ -133,9 +133,13 @@ export function unfollowDigest(digest: FollowedDigest): void {
   following.calls -= 1;
   digest.calls -= 1;
   if (digest.calls > 0) return;
+  const { chains } = following;
   const { bucket, next } = digest;
-  let before = following.chains[bucket];
-  if (before === digest) following.chains[bucket] = next;
+  let before = chains[bucket];
+  if (before === digest) {
+    chains[bucket] = next;
+    return;
+  }
   while (before !== undefined && before.next !== digest) before = before.next;
   if (before !== undefined) before.next = next;
 }
@@ -154,8 +158,8 @@ export function followedCopy({ made }: FollowedDigest, signature: unknown, uri: 
 }
 
 /**
- * Records what was made for a digest. Returns the same signature. `digest`: a copy from the begin of the call, since the caller may
- * wipe its own.
+ * Records what was made for a digest. Returns the same signature. `digest`: a copy from the beginning of the call, since the caller
+ * may wipe its own.
  */
 export function noteMade(digest: Uint8Array, signature: Uint8Array): Uint8Array {
   if (following.calls === 0) return signature;

@@ -83,6 +83,20 @@ const created = (inner: Signer): Signer =>
     close: async () => {},
   });
 
+/** Signs with the first place of a wrapped failover, then with its standby, whose signatures are bad. */
+async function expectBadStandbyFound(wrap: (failover: Signer) => Signer) {
+  const { first, bare } = failoverWithWrongStandby();
+  const { active } = createKeySet([{ signer: wrap(bare) }]);
+  const sign = (): Promise<Uint8Array> => signWith(active, INPUT, { verify: "first" });
+  await sign();
+  await sign();
+  first.does = down;
+  // Without a guard, the first call after the first place fails only says so.
+  const errors = [await failure(sign()), await failure(sign())];
+  expect(errors).toContainEqual(expect.objectContaining({ code: "bad_signature" }));
+  return { first, sign };
+}
+
 describe("verify: first over a signer that copies what a failover gives", () => {
   test.each<[string, (failover: Signer) => Signer]>([
     ["by itself", copying],
@@ -105,16 +119,7 @@ describe("verify: first over a signer that copies what a failover gives", () => 
     ["and wipes the digest that it handed on", wipingHandedOn],
     ["and wipes the digest that it handed on, around a guard", (failover) => wipingHandedOn(guardSigner(failover))],
   ])("%s, proves each place, and leaves a bad one", async (_how, wrap) => {
-    const { first, bare } = failoverWithWrongStandby();
-    const signer = wrap(bare);
-    const { active } = createKeySet([{ signer }]);
-    const sign = (): Promise<Uint8Array> => signWith(active, INPUT, { verify: "first" });
-    await sign();
-    await sign();
-    first.does = down;
-    // Without a guard, the first call after the first place fails only says so.
-    const errors = [await failure(sign()), await failure(sign())];
-    expect(errors).toContainEqual(expect.objectContaining({ code: "bad_signature" }));
+    const { first, sign } = await expectBadStandbyFound(wrap);
     first.does = signs;
     // The standby is blamed, so the call after that goes to the first place.
     await sign().catch(() => undefined);
@@ -127,13 +132,6 @@ describe("verify: first over a signer that copies what a failover gives", () => 
     ["around a guard", (failover) => negating(guardSigner(failover))],
     ["as an adapter", (failover) => created(negating(failover))],
   ])("verifies each signature of one that changes it, %s", async (_how, wrap) => {
-    const { first, bare } = failoverWithWrongStandby();
-    const { active } = createKeySet([{ signer: wrap(bare) }]);
-    const sign = (): Promise<Uint8Array> => signWith(active, INPUT, { verify: "first" });
-    await sign();
-    await sign();
-    first.does = down;
-    const errors = [await failure(sign()), await failure(sign())];
-    expect(errors).toContainEqual(expect.objectContaining({ code: "bad_signature" }));
+    await expectBadStandbyFound(wrap);
   });
 });
