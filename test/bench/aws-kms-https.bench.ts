@@ -18,6 +18,7 @@ const credentials = { accessKeyId: "AKIABENCHMARKEXAMPLE", secretAccessKey: "ben
 /** Calls of each side before the first row, with no delay in the service. */
 const WARM_UP_OPERATIONS = 2_000;
 const SDK = "SignCommand of the SDK";
+const PLAIN = "POST of node:http";
 
 type Call = () => Promise<unknown>;
 
@@ -34,6 +35,7 @@ await runBench({
     const requestHandler = { httpAgent: { keepAlive: true, maxSockets: POLICY.concurrency } };
     const settings = { endpoint, region, credentials, maxAttempts: 1, cacheMiddleware: true };
     const client = new KMSClient({ ...settings, requestHandler });
+    const byDefault = new KMSClient({ endpoint, region, credentials });
     const api = kmsOverHttps({ endpoint, region, maxSockets: POLICY.concurrency, timeoutMs: POLICY.attemptTimeoutMs });
     const signer = await openAwsKmsSigner({ key: keyArn, endpoint, transport: "https", policy: POLICY });
 
@@ -41,10 +43,11 @@ await runBench({
     const input = { KeyId: keyArn, Message: digest, MessageType: "DIGEST", SigningAlgorithm: "ECDSA_SHA_256" } as const;
     const keys = createKeySet([{ signer }]);
     const bare: Call = () => client.send(new SignCommand(input));
+    const defaults: Call = () => byDefault.send(new SignCommand(input));
     const ours: Call = () => api.sign(input, {});
     const token: Call = () => signJwt(keys, CLAIMS);
     const plain = plainPost(endpoint, keyArn, digest);
-    await makeHot(WARM_UP_OPERATIONS, [bare, ours, token, plain.send]);
+    await makeHot(WARM_UP_OPERATIONS, [bare, defaults, ours, token, plain.send]);
 
     const service = delayedService(server);
     const cpu = (name: string, run: typeof sequentially, call: Call, what: string): Pairing => ({
@@ -55,6 +58,7 @@ await runBench({
       pairs: 30,
       target: { cpuRatio: 0.3 },
     });
+    const { target: _none, ...plainRow } = cpu("one after another, node:http alone", sequentially, plain.send, PLAIN);
     const throughput = (concurrency: number, target: Pairing["target"]): Pairing => ({
       name: `service of 25 ms, ${concurrency} at once`,
       ours: { name: "kmsOverHttps", run: service.withDelay(25, concurrently(concurrency, ours)) },
@@ -88,7 +92,11 @@ await runBench({
           tokens(`tokens, ${crowd} at once`, (call) => concurrently(crowd, call), 3 * crowd, 14),
         ),
         cpu("one after another", sequentially, ours, "kmsOverHttps"),
-        { ...cpu("one after another, node:http alone", sequentially, plain.send, "POST of node:http"), target: {} },
+        { ...plainRow, showsCpuRatio: true },
+        {
+          ...cpu("one after another, against the SDK's default settings", sequentially, ours, "kmsOverHttps"),
+          peer: { name: "SignCommand of the SDK, default settings", run: service.withDelay(0, sequentially(defaults)) },
+        },
         cpu("64 at once", (call) => concurrently(64, call), ours, "kmsOverHttps"),
         { ...cpu("64 at once, tokens", (call) => concurrently(64, call), token, "signJwt, each verified"), target: {} },
         throughput(1, {}),
@@ -101,6 +109,7 @@ await runBench({
       tearDown: async () => {
         await Promise.all([signer.close(), api.close()]);
         client.destroy();
+        byDefault.destroy();
         plain.close();
         server.disconnect();
         await once(server, "exit");

@@ -23,6 +23,8 @@ export interface Pairing {
   readonly idealMs?: number | undefined;
   /** Targets for the medians. Reported, never enforced. */
   readonly target?: Target | undefined;
+  /** Reports the ratio of processor time without a target for it. */
+  readonly showsCpuRatio?: boolean | undefined;
 }
 
 export interface Target {
@@ -56,6 +58,7 @@ export interface PairingResult {
   /** Present if there is a limit: the limit as a part of what each side took, 1 at the limit. */
   readonly ofIdeal?: { readonly ours: number; readonly peer: number };
   readonly target: Target;
+  readonly showsCpuRatio?: boolean;
 }
 
 export interface Side {
@@ -124,6 +127,7 @@ export async function measure(pairing: Pairing, clock: Clock = PROCESS_CLOCK): P
       ? {}
       : { ofIdeal: { ours: idealMs / sides.ours.ms.median, peer: idealMs / sides.peer.ms.median } }),
     target,
+    ...(pairing.showsCpuRatio === true ? { showsCpuRatio: true } : {}),
   };
 }
 

@@ -102,13 +102,18 @@ function resultRow(result: PairingResult): string {
     spread(result.peer.ms),
     estimate(result.addedMs),
     estimate(result.ratio),
-    result.target.cpuRatio === undefined || result.cpuRatio === undefined
-      ? estimate(result.addedCpuMs)
-      : `${estimate(result.addedCpuMs)}, ratio ${estimate(result.cpuRatio)}`,
+    processorTime(result),
     result.ofIdeal === undefined ? "" : `${percent(result.ofIdeal.ours)}, ${percent(result.ofIdeal.peer)}`,
     `${result.pairs} × ${result.operations}`,
     target(result),
   ]);
+}
+
+function processorTime({ addedCpuMs, cpuRatio, target: limits, showsCpuRatio = false }: PairingResult): string {
+  const showsRatio = showsCpuRatio || limits.cpuRatio !== undefined;
+  return showsRatio && cpuRatio !== undefined
+    ? `${estimate(addedCpuMs)}, ratio ${estimate(cpuRatio)}`
+    : estimate(addedCpuMs);
 }
 
 export function row(cells: readonly string[]): string {

@@ -95,6 +95,18 @@ describe("measuring a pairing", () => {
     expect(toMarkdown(reportOf(result))).toContain("| added ≤ 4, ratio ≤ 1.4, CPU ratio ≤ 3: not met |");
   });
 
+  test.each([
+    { showsCpuRatio: true, words: "2 [2, 2], ratio 3 [3, 3]" },
+    { showsCpuRatio: undefined, words: "2 [2, 2]" },
+  ])("shows $words without a target for processor time", async ({ showsCpuRatio, words }) => {
+    let cpu = 0;
+    const clock = { nowMs: () => 0, cpuMs: () => cpu };
+    const ours = { name: "ours", run: async () => ((cpu += 3), 1) };
+    const peer = { name: "peer", run: async () => ((cpu += 1), 1) };
+    const result = await measure({ name: "row", ours, peer, pairs: 6, showsCpuRatio }, clock);
+    expect(toMarkdown(reportOf(result))).toContain(`| ${words} |`);
+  });
+
   test("takes the word of a contender that measures by itself", async () => {
     const clock = { nowMs: () => 0, cpuMs: () => 0 };
     const ours = { name: "ours", run: async () => 5 };

@@ -275,6 +275,13 @@ test.each<[what: string, members: Readonly<Record<string, unknown>>, why: string
   }
 });
 
+test("a key set on another machine is asked over https", async () => {
+  const stop = new Error("stop");
+  const key = { keyId: "a", publicKey: RFC_PUBLIC as never, expected: "now" } as const;
+  const asked = publishedKeys("https://op.example/jwks").compare(key, AbortSignal.abort(stop));
+  await expect(asked).rejects.toBe(stop);
+});
+
 test("a date that a cache stored is not compared, and caches are asked to pass the request on", async () => {
   const asked: unknown[] = [];
   const cache = createServer((req, res) => {

@@ -208,6 +208,26 @@ describe("what a rotation must not do", () => {
     expect(faultsOf(look(looks, true).events)).toEqual(["ed-1 is the first key, before all caches can have it"]);
   });
 
+  it.each([
+    ["of 60 characters is told whole", "k".repeat(60), "k".repeat(60)],
+    ["that is longer is told by its start", "k".repeat(61), `${"k".repeat(60)}…`],
+  ])("the kid %s", (_name, kid, told) => {
+    const named = { ...EC_KEY, kid };
+    const rebound = look([
+      [0, op({ keys: [named] })],
+      [1, op({ keys: [{ ...named, x: EC_KEY.y, y: EC_KEY.x }] })],
+    ]);
+    expect(faultsOf(rebound.events)).toEqual([`${told} is another key now`]);
+    const early = look(
+      [
+        [0, op({ keys: [ED_KEY] })],
+        [1, op({ keys: [named, ED_KEY] })],
+      ],
+      true,
+    );
+    expect(faultsOf(early.events)).toEqual([`${told} is the first key, before all caches can have it`]);
+  });
+
   it("a rotation that waits has no fault", () => {
     let { state } = look(
       [

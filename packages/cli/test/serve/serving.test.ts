@@ -51,3 +51,29 @@ test("with a clock before the first date, the set before stays, and everything t
   expect(statusPage(state, new Date()).text).toContain("<code>a</code>");
   expect(collectMetrics(state).map(({ name }) => name)).toContain("signpost_jwks_key_info");
 });
+
+test("the next change is the one of the schedule, and a set without one has none", async () => {
+  await using folder = await createKeyFolder();
+  const publicKey = await folder.addKey("op.pem");
+  const context = recordingContext(folder.path);
+  const live = createLive(
+    createKeyBook(context, () => undefined),
+    {},
+  );
+  expect(live.nextChange()).toBeNull();
+  const adopt = async (keys: unknown): Promise<void> => {
+    await folder.write("signpost.config.json", { issuer: "https://op.example", keys });
+    await live.adopt(await loadConfig(context, undefined), false);
+  };
+  const [start, later] = ["2026-01-01T00:00:00Z", "2999-01-01T00:00:00Z"];
+  await adopt({
+    maxTokenLifetimeSeconds: 60,
+    entries: [
+      { keyId: "a", publicKey, announcedFrom: start, activeFrom: start },
+      { keyId: "b", publicKey: await folder.addKey("next.pem"), announcedFrom: later, activeFrom: "2999-02-01T00:00:00Z" },
+    ],
+  });
+  expect(live.nextChange()).toEqual(new Date(later));
+  await adopt([{ keyId: "a", publicKey }]);
+  expect(live.nextChange()).toBeNull();
+});

@@ -6,6 +6,7 @@ import {
   type KeySet,
   type KeySetEntry,
   type KeySetSource,
+  type RotationSchedule,
 } from "@signpost/core";
 import { withoutCertificates } from "../../config/certificate-files.ts";
 import { readConfigKeys } from "../../config/config-keys.ts";
@@ -61,15 +62,15 @@ export function createLive(book: KeyBook, settings: EndpointSettings): Live {
     }
     return last;
   };
-  const jwksRotationActive = (): boolean =>
-    source !== undefined && isRotationSchedule(source) && source.jwksRotationActive();
+  const schedule = (): RotationSchedule | undefined =>
+    source !== undefined && isRotationSchedule(source) ? source : undefined;
+  const jwksRotationActive = (): boolean => schedule()?.jwksRotationActive() ?? false;
 
   return {
     serving: () => serving,
     published,
     isRotationActive: () => quietly(jwksRotationActive) ?? false,
-    nextChange: () =>
-      quietly(() => (source !== undefined && isRotationSchedule(source) ? source.nextChange() : null)) ?? null,
+    nextChange: () => quietly(() => schedule()?.nextChange()) ?? null,
     async adopt(loaded, again) {
       const endpoint = await endpointOf(loaded, { ...settings, keys: keySet, jwksRotationActive });
       const entries = await book.read(loaded, again);
