@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { createKeyBook } from "../../src/serve/live/key-book.ts";
-import { createLive } from "../../src/serve/live/serving.ts";
+import { createLive, type Serving } from "../../src/serve/live/serving.ts";
 import { collectMetrics } from "../../src/serve/metrics/collect.ts";
 import { createCounters } from "../../src/serve/metrics/counters.ts";
 import type { ServerState } from "../../src/serve/state.ts";
@@ -61,19 +61,25 @@ test("the next change is the one of the schedule, and a set without one has none
     {},
   );
   expect(live.nextChange()).toBeNull();
-  const adopt = async (keys: unknown): Promise<void> => {
+  const adopt = async (keys: unknown): Promise<Serving> => {
     await folder.write("signpost.config.json", { issuer: "https://op.example", keys });
-    await live.adopt(await loadConfig(context, undefined), false);
+    return live.adopt(await loadConfig(context, undefined), false);
   };
   const [start, later] = ["2026-01-01T00:00:00Z", "2999-01-01T00:00:00Z"];
-  await adopt({
+  const { segments } = await adopt({
     maxTokenLifetimeSeconds: 60,
     entries: [
       { keyId: "a", publicKey, announcedFrom: start, activeFrom: start },
-      { keyId: "b", publicKey: await folder.addKey("next.pem"), announcedFrom: later, activeFrom: "2999-02-01T00:00:00Z" },
+      {
+        keyId: "b",
+        publicKey: await folder.addKey("next.pem"),
+        announcedFrom: later,
+        activeFrom: "2999-02-01T00:00:00Z",
+      },
     ],
   });
   expect(live.nextChange()).toEqual(new Date(later));
+  expect(segments[0]?.until).toBe(Date.parse(later));
   await adopt([{ keyId: "a", publicKey }]);
   expect(live.nextChange()).toBeNull();
 });

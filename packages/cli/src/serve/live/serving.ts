@@ -64,7 +64,7 @@ export function createLive(book: KeyBook, settings: EndpointSettings): Live {
   };
   const schedule = (): RotationSchedule | undefined =>
     source !== undefined && isRotationSchedule(source) ? source : undefined;
-  const jwksRotationActive = (): boolean => schedule()?.jwksRotationActive() ?? false;
+  const jwksRotationActive = (): boolean => schedule()?.jwksRotationActive() === true;
 
   return {
     serving: () => serving,
