@@ -10,7 +10,7 @@ import { closedError, endedError } from "./endings.ts";
 import type { SignerStatus } from "./health.ts";
 import { InFlight, type InFlightItem } from "./in-flight.ts";
 import { type AttemptOnce, type Inside, insideOf, showInside } from "./inside.ts";
-import { followDigest, followedCopy, markPlace, noteMade, placeOf, unfollowDigest } from "./places.ts";
+import { followDigest, followedCopy, madeAt, noteMade, placeOf, unfollowDigest } from "./places.ts";
 import { createSettling } from "./settling.ts";
 
 /** What an adapter implements: the key that it opened, and one attempt to sign. */
@@ -106,7 +106,7 @@ export function createToldSigner(backend: SignerBackend, told: Pick<Inside, "not
     try {
       // A copy, since the backend may reuse its buffer. The guard or `signWith` refuses a result that is not a signature.
       const signature = followedCopy(followed, await call, backend.uri) as Uint8Array;
-      return marks && placeOf(signature) === undefined ? markPlace(signature, signer) : signature;
+      return marks && placeOf(signature) === undefined ? madeAt(signature, signer) : signature;
     } catch (error) {
       throw failure(error);
     } finally {

@@ -9,7 +9,7 @@ import { createFailoverRecord, placeNames } from "./failover-record.ts";
 import { insideOf, showInside } from "./inside.ts";
 import { requireBare } from "./mark.ts";
 import { onAbort } from "./on-abort.ts";
-import { markPlace, noteMade, notePlace, onBadSignature, type Place, placeOf } from "./places.ts";
+import { madeAt, noteMade, notePlace, onBadSignature, type Place, placeOf } from "./places.ts";
 
 const RETRY_FIRST_AFTER_MS = 30_000;
 
@@ -95,7 +95,7 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
       if (signal?.aborted !== true) succeeded(index, probe);
       // The bytes belong to this call alone, so the mark cannot get onto another signature.
       onBadSignature(signature, (error) => leave(index, error));
-      return noteMade(noted, markPlace(signature, placeWithin(place, signer, placeOf(signature))));
+      return noteMade(noted, madeAt(signature, placeWithin(place, signer, placeOf(signature))));
     } catch (error) {
       const named = nameSigner(error, signer.uri);
       if (signal?.aborted === true) throw named;

@@ -7,7 +7,10 @@ import { copiedBytes } from "../options/copied-bytes.ts";
 // another.
 
 // `Symbol.for`, so that two copies of this package agree.
+/** Set by an adapter, with `markPlace`. */
 const PLACE = Symbol.for("@signpost/core/place");
+/** Set by this package on bytes of its own. They may be changed once a signer that was written by hand has them. */
+const MADE_AT = Symbol.for("@signpost/core/made-at");
 const BLAME = Symbol.for("@signpost/core/blame");
 
 /** Where a signature was made. Two places are the same if they are the same object. */
@@ -18,6 +21,7 @@ export interface Place {
 
 interface Placed {
   readonly [PLACE]?: Place;
+  readonly [MADE_AT]?: Place;
   readonly [BLAME]?: Blame;
 }
 
@@ -50,9 +54,17 @@ export function markPlace<Signature>(signature: Signature, place: Place): Signat
   return signature;
 }
 
-/** Where a signature was made, if its signer marked it. */
+/** Where a signature was made, if its signer marked it. Only for bytes that no other code can have changed since. */
 export function placeOf(signature: unknown): Place | undefined {
-  return typeof signature === "object" && signature !== null ? (signature as Placed)[PLACE] : undefined;
+  if (typeof signature !== "object" || signature === null) return undefined;
+  const { [PLACE]: own, [MADE_AT]: made } = signature as Placed;
+  return own ?? made;
+}
+
+/** As `markPlace`, for bytes that belong to this package. Returns anything else as it is. */
+export function madeAt<Signature>(signature: Signature, place: Place): Signature {
+  if (isUint8Array(signature)) Object.defineProperty(signature, MADE_AT, { value: place, configurable: true });
+  return signature;
 }
 
 /**
@@ -145,16 +157,22 @@ export function unfollowDigest(digest: FollowedDigest): void {
 }
 
 /**
- * A copy of what the call of the signer with this key URI gave, with its own marks, or those of the same bytes that one of our
- * signers made meanwhile. Other bytes may have been changed on their way from any place, so that they have to prove themselves
- * each time.
+ * A copy of what the call of the signer with this key URI gave. It has the place that an adapter marked, and the marks of the same
+ * bytes that one of our signers made meanwhile. Bytes that passed through our signers and are others may have been changed on
+ * their way from any place, so that they have to prove themselves each time: also in memory that still has our marks.
  */
 export function followedCopy({ made }: FollowedDigest, signature: unknown, uri: string): unknown {
-  if (made.length === 0 || !isUint8Array(signature) || placeOf(signature) !== undefined) {
-    return copiedSignature(signature);
-  }
+  if (!isUint8Array(signature)) return signature;
+  const { [PLACE]: own, [MADE_AT]: before, [BLAME]: blame } = signature as Placed;
   const same = made.findLast((one) => Buffer.compare(one, signature) === 0);
-  return same === undefined ? markPlace(copiedSignature(signature), { uri }) : copiedSignature(signature, same);
+  if (same === undefined) {
+    const isPassedOn = made.length > 0 || before !== undefined || blame !== undefined;
+    const place = own ?? (isPassedOn ? { uri } : undefined);
+    const copy = copiedBytes(signature);
+    return place === undefined ? copy : madeAt(copy, place);
+  }
+  const copy = copiedSignature(signature, same);
+  return own === undefined ? copy : madeAt(copy, own);
 }
 
 /**
@@ -164,7 +182,10 @@ export function followedCopy({ made }: FollowedDigest, signature: unknown, uri: 
 export function noteMade(digest: Uint8Array, signature: Uint8Array): Uint8Array {
   if (following.calls === 0) return signature;
   const known = findFollowed(digest, bucketOf(digest));
-  if (known !== undefined) known.made = [...known.made.slice(1 - MAX_MADE * known.calls), signature];
+  if (known === undefined) return signature;
+  // A copy, since the caller may change what it gets. A backend may give anything.
+  const noted = copiedSignature(signature);
+  if (isUint8Array(noted)) known.made = [...known.made.slice(1 - MAX_MADE * known.calls), noted];
   return signature;
 }
 
@@ -175,7 +196,7 @@ export function copiedSignature(signature: unknown, marked: unknown = signature)
   const place = placeOf(marked);
   const blame = blameOf(marked);
   if (copy !== undefined && blame !== undefined) onBadSignature(copy, blame);
-  return place === undefined ? copy : markPlace(copy, place);
+  return place === undefined ? copy : madeAt(copy, place);
 }
 
 /** The place of each attempt, by its signal. Set by the signer that chose the place. */

@@ -75,6 +75,30 @@ const negating = (inner: Signer): Signer => ({
     return Buffer.from(`${signature.slice(0, 64)}${s}`, "hex");
   },
 });
+/** The same in the memory that it got. */
+const negatingInPlace = (inner: Signer): Signer => ({
+  ...inner,
+  uri: "test:negating-in-place",
+  sign: async (digest, options) => {
+    const signature = await inner.sign(digest, options);
+    signature.set(await negating({ ...inner, sign: async () => signature }).sign(digest));
+    return signature;
+  },
+});
+/** Returns each signature in the memory of the first one. */
+const reusing = (inner: Signer): Signer => {
+  let own: Uint8Array | undefined;
+  return {
+    ...inner,
+    uri: "test:reusing",
+    sign: async (digest, options) => {
+      const signature = await inner.sign(digest, options);
+      own ??= signature;
+      own.set(signature);
+      return own;
+    },
+  };
+};
 const created = (inner: Signer): Signer =>
   createSigner({
     uri: "test:created",
@@ -118,6 +142,10 @@ describe("verify: first over a signer that copies what a failover gives", () => 
     ["and wipes its own digest, around a guard", (failover) => wipingOwn(guardSigner(failover))],
     ["and wipes the digest that it handed on", wipingHandedOn],
     ["and wipes the digest that it handed on, around a guard", (failover) => wipingHandedOn(guardSigner(failover))],
+    ["into memory that it got before", reusing],
+    ["into memory that it got before, in a guard", (failover) => guardSigner(reusing(failover))],
+    ["into memory that it got before, around a guard", (failover) => reusing(guardSigner(failover))],
+    ["into memory that it got before, in another failover", (failover) => failoverSigner([reusing(failover)])],
   ])("%s, proves each place, and leaves a bad one", async (_how, wrap) => {
     const { first, sign } = await expectBadStandbyFound(wrap);
     first.does = signs;
@@ -131,7 +159,49 @@ describe("verify: first over a signer that copies what a failover gives", () => 
     ["in a guard", (failover) => guardSigner(negating(failover))],
     ["around a guard", (failover) => negating(guardSigner(failover))],
     ["as an adapter", (failover) => created(negating(failover))],
+    ["in place", negatingInPlace],
+    ["in place, in a guard", (failover) => guardSigner(negatingInPlace(failover))],
+    ["in place, around a guard", (failover) => negatingInPlace(guardSigner(failover))],
+    ["in place, in another failover", (failover) => failoverSigner([negatingInPlace(failover)])],
   ])("verifies each signature of one that changes it, %s", async (_how, wrap) => {
     await expectBadStandbyFound(wrap);
+  });
+
+  test("verifies a signature of its own that it writes into memory that a failover gave", async () => {
+    const { bare } = failoverWithWrongStandby();
+    let own: Uint8Array | undefined;
+    const mixed: Signer = {
+      ...bare,
+      uri: "test:mixed",
+      sign: async (digest, options) => {
+        own?.fill(1);
+        return (own ??= await bare.sign(digest, options));
+      },
+    };
+    const { active } = createKeySet([{ signer: mixed }]);
+    await signWith(active, INPUT, { verify: "first" });
+    expect(await failure(signWith(active, INPUT, { verify: "first" }))).toMatchObject({ code: "bad_signature" });
+  });
+
+  test("takes the answer of one that retried a signer without a signature, and changed the next", async () => {
+    const pair = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const good = scriptedSignerOf(pair, signs).signer;
+    const answers: unknown[] = ["not a signature"];
+    const inner = createSigner({
+      uri: "test:inner",
+      publicKey: good.publicKey,
+      signDigest: async (digest) => (answers.pop() ?? (await good.sign(digest))) as Uint8Array,
+      close: async () => {},
+    });
+    const retrying: Signer = {
+      ...inner,
+      uri: "test:retrying",
+      sign: async (digest, options) => {
+        await inner.sign(digest, options);
+        return negating(inner).sign(digest, options);
+      },
+    };
+    const { active } = createKeySet([{ signer: retrying }]);
+    expect(await signWith(active, INPUT)).toHaveLength(64);
   });
 });

@@ -7,6 +7,7 @@ import {
   copiedSignature,
   followDigest,
   followedCopy,
+  madeAt,
   noteMade,
   notePlace,
   onBadSignature,
@@ -147,10 +148,48 @@ describe("a signature without marks, of a call whose digest was passed on,", () 
     unfollowDigest(call);
   });
 
-  test("keeps a mark that it has", () => {
+  test.each([1, 2])("keeps the mark of an adapter, with the blame of the same bytes: %i", (byte) => {
     const call = followDigest(digest(1));
-    noteMade(digest(1), markPlace(Uint8Array.of(1), here));
-    expect(placeOf(followedCopy(call, markPlace(Uint8Array.of(1), there), OUTER))).toBe(there);
+    const made = markPlace(Uint8Array.of(1), here);
+    const told: unknown[] = [];
+    onBadSignature(made, (error) => told.push(error));
+    noteMade(digest(1), made);
+    const copy = followedCopy(call, markPlace(Uint8Array.of(byte), there), OUTER);
+    expect(placeOf(copy)).toBe(there);
+    blameOf(copy)?.(ERROR);
+    expect(told).toEqual(byte === 1 ? [ERROR] : []);
+    unfollowDigest(call);
+  });
+
+  test.each<[string, (signature: Uint8Array) => void]>([
+    ["place", (signature) => void madeAt(signature, here)],
+    ["blame", (signature) => onBadSignature(signature, () => undefined)],
+  ])("gets a place that is new each time in memory with the %s of an earlier one", (_mark, set) => {
+    const call = followDigest(digest(1));
+    const memory = Uint8Array.of(1);
+    set(memory);
+    const copies = [followedCopy(call, memory, here.uri), followedCopy(call, memory, here.uri)];
+    expect(copies.map(placeOf)).toEqual([here, here]);
+    expect(new Set([here, ...copies.map(placeOf)]).size).toBe(3);
+    expect(copies.map(blameOf)).toEqual([undefined, undefined]);
+    unfollowDigest(call);
+  });
+
+  test("is compared with the bytes as they were made, which the caller may change", () => {
+    const call = followDigest(digest(1));
+    const made = markPlace(Uint8Array.of(1), here);
+    noteMade(digest(1), made);
+    made.fill(2);
+    const places = [1, 2].map((byte) => placeOf(followedCopy(call, Uint8Array.of(byte), here.uri)));
+    expect(places).toEqual([here, here]);
+    expect(places.map((place) => place === here)).toEqual([true, false]);
+    unfollowDigest(call);
+  });
+
+  test("is not compared with what is no signature", () => {
+    const call = followDigest(digest(1));
+    noteMade(digest(1), "text" as never);
+    expect(placeOf(followedCopy(call, Uint8Array.of(1), OUTER))).toBeUndefined();
     unfollowDigest(call);
   });
 
