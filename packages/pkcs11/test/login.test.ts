@@ -2,7 +2,9 @@ import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { LoginPins } from "../src/pool/login-pins.ts";
 import { TokenLogin } from "../src/pool/login.ts";
-import { pinSource, readPin } from "../src/request/pin.ts";
+import { PinLedger } from "../src/pool/pin-ledger.ts";
+import { type PinSource, pinSource, readPin } from "../src/request/pin.ts";
+import { ProcessPins } from "../src/sharing/process-pins.ts";
 import { CommandError } from "../src/wire/command-error.ts";
 import { HungCallError } from "../src/wire/hung-call.ts";
 import type { CommandInput, CommandName, CommandOutput, RunCommand } from "../src/wire/commands.ts";
@@ -119,10 +121,29 @@ test.each([
   });
 });
 
+/** Commands whose logins hang, until `comeBack` makes them return with this error, or with this output. */
+function hangingLogin(run: RunCommand, late: { readonly error: unknown } | { readonly output: unknown }) {
+  let comeBack = (): void => {};
+  const returned = new Promise<void>((resolve) => (comeBack = resolve)).then(() => {
+    if ("error" in late) throw late.error;
+    return late.output;
+  });
+  const hung = new HungCallError("hung", returned);
+  const isLogin = (name: CommandName): boolean => name === "login" || name === "authenticate";
+  const hanging: RunCommand = (name, input) => (isLogin(name) ? Promise.reject(hung) : run(name, input));
+  return { hanging, comeBack };
+}
+
 describe("a login that hangs", () => {
-  test.each([
-    ["refused in the end", refusedPin, "refused"],
-    ["lost with its session", new CommandError({ kind: "cryptoki", call: "C_Login", code: 0xb3 }), "unknown"],
+  test.each<[string, { readonly error: unknown } | { readonly output: unknown }, string]>([
+    ["refused in the end", { error: refusedPin }, "refused"],
+    [
+      "lost with its session",
+      { error: new CommandError({ kind: "cryptoki", call: "C_Login", code: 0xb3 }) },
+      "unknown",
+    ],
+    ["accepted in the end", { output: { covered: false } }, "accepted"],
+    ["covered by the login of other code", { output: { covered: true } }, "unknown"],
   ])("keeps the token's turn until it returns: %s", async (_what, late, outcome) => {
     const outcomes: string[] = [];
     const take: LoginPins["take"] = async (source) => {
@@ -130,16 +151,67 @@ describe("a login that hangs", () => {
     };
     const login = new TokenLogin(TOKEN, { ...pins, take }, () => {});
     login.signers.add(pinSource("1234"));
-    const { run } = loggedOutSession();
-    let comeBack = (): void => {};
-    const hung = new HungCallError("hung", new Promise((_resolve, reject) => (comeBack = () => reject(late))));
-    const hanging: RunCommand = (name, input) => (name === "login" ? Promise.reject(hung) : run(name, input));
+    const { hanging, comeBack } = hangingLogin(loggedOutSession().run, late);
     await expect(login.login(hanging)).rejects.toMatchObject({ code: "timeout" });
     await turn();
     expect(outcomes).toEqual([]);
     comeBack();
     await turn();
-    expect(outcomes).toEqual([outcome]);
+    expect(outcomes[0]).toBe(outcome);
+  });
+
+  const ledgerFor = (): LoginPins => new PinLedger(new ProcessPins());
+
+  test.each<[string, (login: TokenLogin, run: RunCommand) => Promise<void>, unknown]>([
+    ["a session", (login, run) => login.login(run), { covered: false }],
+    ["a signature", (login, run) => login.authenticate(run, 0, { signal: undefined, hangMs: 1_000 }), null],
+  ])("and succeeds in the end, for %s, lets no signer with another PIN in", async (_what, start, output) => {
+    const login = new TokenLogin({ label: "late", serial: "1" }, ledgerFor(), () => {});
+    const [first, same, other] = ["1234", "1234", "4321"].map((pin) => pinSource(pin)) as [
+      PinSource,
+      PinSource,
+      PinSource,
+    ];
+    login.signers.add(first);
+    const { hanging, comeBack } = hangingLogin(loggedOutSession().run, { output });
+    await expect(start(login, hanging)).rejects.toMatchObject({ code: "timeout" });
+    comeBack();
+    await turn();
+    // Another session of the pool finds the token logged in.
+    login.sawLogin({ loggedIn: true });
+    login.signers.add(same);
+    await login.signers.admit(same);
+    expect(login.signers.note(same)).toBeUndefined();
+    login.signers.add(other);
+    await expect(login.signers.admit(other)).rejects.toMatchObject({ code: "pin_incorrect", reason: "compared" });
+  });
+
+  test("and succeeds in the end says less than a login that came later", async () => {
+    const outcomes: string[] = [];
+    const take: LoginPins["take"] = async (source) => {
+      return { pin: await readPin(source), done: (became) => void outcomes.push(became) };
+    };
+    const late = new TokenLogin(TOKEN, { ...pins, take }, () => {});
+    late.signers.add(pinSource("1234"));
+    const { run } = loggedOutSession();
+    const { hanging, comeBack } = hangingLogin(run, { output: { covered: false } });
+    await expect(late.login(hanging)).rejects.toMatchObject({ code: "timeout" });
+    await late.login(run);
+    const before = outcomes.length;
+    comeBack();
+    await turn();
+    expect(outcomes.slice(before)).toEqual(["unknown"]);
+  });
+
+  test("and succeeds after every signer is closed keeps no source of a PIN", async () => {
+    const login = new TokenLogin(TOKEN, pins, () => {});
+    login.signers.add(pinSource("1234"));
+    const { hanging, comeBack } = hangingLogin(loggedOutSession().run, { output: { covered: false } });
+    await expect(login.login(hanging)).rejects.toMatchObject({ code: "timeout" });
+    login.signers.close();
+    comeBack();
+    await turn();
+    expect(login.signers.source).toBeUndefined();
   });
 });
 

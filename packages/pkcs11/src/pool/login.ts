@@ -2,13 +2,13 @@ import { SignerError } from "@signpost/core";
 import { closedError, elapsedMs, endedError, type Instant, readInstant } from "@signpost/core/adapter";
 import type { PinSource } from "../request/pin.ts";
 import { CommandError, isPinIncorrect, isPinRefusal, toPublicError } from "../wire/command-error.ts";
-import type { LoginState, RunCommand } from "../wire/commands.ts";
+import type { CommandOutput, LoginState, RunCommand } from "../wire/commands.ts";
 import { HungCallError } from "../wire/hung-call.ts";
 import { isRefusedPin } from "../wire/pin-error.ts";
 import type { TokenName } from "../wire/token-name.ts";
 import { ASK_AGAIN_MS } from "./limits.ts";
 import { loginError, namedError, requireLoginPossible, unaskedError } from "./login-errors.ts";
-import type { LoginPins, PinTry } from "./login-pins.ts";
+import type { LoginPins } from "./login-pins.ts";
 import { createSerial } from "./serial.ts";
 import { SignerPins, type TakenPin } from "./signer-pins.ts";
 
@@ -47,6 +47,8 @@ export class TokenLogin {
   readonly #inTurn = createSerial();
   readonly #onRefused: () => void;
   #refusal: Refusal | undefined;
+  /** How many PINs the token has accepted from the pool. */
+  #acceptances = 0;
   /** Why the pool makes no login that the token did not ask for. */
   #unaskedRefusal: SignerError | undefined;
   /** The error of that refusal. It does not affect signers that need no login. */
@@ -157,7 +159,7 @@ export class TokenLogin {
         await run("authenticate", { key, pin: attempt.pin }, hangMs);
         this.#accepted(taken, true);
       } catch (error) {
-        endFailed(attempt, error);
+        this.#endFailed(taken, error, true);
         this.#failed(error, taken);
         throw error;
       }
@@ -201,6 +203,7 @@ export class TokenLogin {
   }
 
   #accepted(taken: TakenPin, forSignature: boolean): void {
+    this.#acceptances += 1;
     taken.attempt.done("accepted");
     this.#refusal = undefined;
     this.signers.accepted(taken, forSignature);
@@ -210,13 +213,39 @@ export class TokenLogin {
   async #logIn(run: RunCommand, taken: TakenPin): Promise<void> {
     const { attempt } = taken;
     try {
-      const { covered } = await run("login", { pin: attempt.pin });
-      if (covered) this.sawLogin({ loggedIn: true });
-      else this.#accepted(taken, false);
-      attempt.done("unknown");
+      this.#returned(taken, await run("login", { pin: attempt.pin }));
     } catch (error) {
-      endFailed(attempt, error);
+      this.#endFailed(taken, error, false);
       throw error;
+    }
+  }
+
+  /** C_Login of a session has returned. */
+  #returned(taken: TakenPin, { covered }: CommandOutput<"login">): void {
+    if (covered) this.sawLogin({ loggedIn: true });
+    else this.#accepted(taken, false);
+    taken.attempt.done("unknown");
+  }
+
+  /** Reports the outcome of a PIN whose login failed. */
+  #endFailed(taken: TakenPin, error: unknown, forSignature: boolean): void {
+    // The token may still accept or refuse it.
+    if (error instanceof HungCallError) void this.#endLate(taken, error.late, forSignature);
+    else taken.attempt.done(isPinIncorrect(error) ? "refused" : "unknown");
+  }
+
+  /** A login that hung has returned. Its outcome counts, although its caller is gone. */
+  async #endLate(taken: TakenPin, late: Promise<unknown>, forSignature: boolean): Promise<void> {
+    const { attempt } = taken;
+    const before = this.#acceptances;
+    try {
+      const output = await late;
+      // A login that came later says more.
+      if (before !== this.#acceptances) attempt.done("unknown");
+      else if (forSignature) this.#accepted(taken, true);
+      else this.#returned(taken, output as CommandOutput<"login">);
+    } catch (error) {
+      attempt.done(isPinIncorrect(error) ? "refused" : "unknown");
     }
   }
 
@@ -254,22 +283,5 @@ export class TokenLogin {
     const { source } = this.signers;
     if (source === undefined) throw closedError();
     return source;
-  }
-}
-
-/** Reports the outcome of a PIN whose login failed. */
-function endFailed(attempt: PinTry, error: unknown): void {
-  // The token may still refuse it.
-  if (error instanceof HungCallError) void endLate(attempt, error.late);
-  else attempt.done(isPinIncorrect(error) ? "refused" : "unknown");
-}
-
-/** A login that hung has returned. Its outcome is remembered, although its caller is gone. */
-async function endLate(attempt: PinTry, late: Promise<unknown>): Promise<void> {
-  try {
-    await late;
-    attempt.done("unknown");
-  } catch (error) {
-    attempt.done(isPinIncorrect(error) ? "refused" : "unknown");
   }
 }

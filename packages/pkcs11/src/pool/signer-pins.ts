@@ -40,6 +40,7 @@ export class SignerPins {
   #asked: PinSource | undefined;
   /** The token is logged in, and not by the pool's own login. */
   #isCovered = false;
+  #isClosed = false;
 
   constructor(token: TokenName, pins: LoginPins) {
     this.#token = token;
@@ -96,6 +97,8 @@ export class SignerPins {
 
   /** The token accepted it. `forSignature`: for one signature, which says nothing new while source and PIN are the same. */
   accepted({ source, attempt }: TakenPin, forSignature: boolean): void {
+    // By a login that hung until then.
+    if (this.#isClosed) return;
     const tag = createHmac("sha256", this.#tagKey).update(attempt.pin).digest("base64");
     const isKnown = forSignature && this.#accepted === source && this.#acceptedTag === tag;
     this.#accepted = source;
@@ -159,6 +162,7 @@ export class SignerPins {
 
   /** Every signer of the token is closed. */
   close(): void {
+    this.#isClosed = true;
     this.#withdraw();
     this.#accepted = undefined;
     this.#sources = [];
