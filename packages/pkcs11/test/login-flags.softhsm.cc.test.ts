@@ -3,8 +3,10 @@ import type { GuardedSigner } from "@signpost/core";
 import { CKO } from "@signpost/test-backends/pkcs11-binding";
 import { generateP256Key } from "@signpost/test-backends/pkcs11-keygen";
 import { logOut } from "./support/module-user.ts";
+import { startOpeningThread } from "./support/opening-thread.ts";
 import { useShimmedToken } from "./support/shimmed-token.ts";
 import { type GuardedOptions, outcome, until } from "./support/signing.ts";
+import { useToken } from "./support/token-user.ts";
 
 // Flags of CK_TOKEN_INFO that modules forget to set.
 const LOGIN_REQUIRED = 0x4;
@@ -149,6 +151,30 @@ describe("a token that asks for no login and hides its keys", () => {
     const wrong = refusal({ ...options, pin: "00000000" });
     expect(await wrong).toMatchObject({ code: "pin_incorrect" });
     expect(await outcome(await right)).toBe("signed");
+  });
+
+  test("opens no key with a wrong PIN because another thread has logged in since its sessions were opened", async () => {
+    at.shim.token({ withoutFlags: LOGIN_REQUIRED });
+    const thread = startOpeningThread();
+    try {
+      await open({ object: "open" });
+      expect(await thread.open(at.base)).toBe("opened");
+      expect(await refusal({ pin: "00000000" })).toMatchObject({ code: "pin_incorrect" });
+      expect(await refusal({ pin: at.hsm.pin })).toBe("opened");
+      expect(at.shim.calls("C_Login")).toBe(1);
+    } finally {
+      await thread.end();
+    }
+  });
+
+  test("says that a PIN was not proven if other code has logged in since its sessions were opened", async () => {
+    at.shim.token({ withoutFlags: LOGIN_REQUIRED });
+    const first = await open({ object: "open" });
+    useToken({ module: at.shim.module, token: at.hsm.tokenLabel, pin: at.hsm.pin }, () => undefined);
+    const signer = await open({ pin: "00000000" });
+    expect(await outcome(signer)).toBe("signed");
+    expect(signer.health().notes).toEqual([expect.stringMatching(/was not proven/)]);
+    expect(first.health().notes).toEqual([]);
   });
 
   test("without a PIN, or with a PIN pad, shows no key: key_not_found, and nothing is sent to a PIN pad", async () => {

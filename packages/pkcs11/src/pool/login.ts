@@ -134,10 +134,12 @@ export class TokenLogin {
     });
   }
 
-  /** Admits a signer after the running login. Rejects with a PinError if its PIN is wrong. */
+  /** Admits a signer of a token that is logged in, after the running login. Rejects with a PinError if its PIN is wrong. */
   async admitLate(source: PinSource): Promise<void> {
     // The token may show its keys before the login has returned.
     await this.#inTurn(async () => {});
+    // Another thread, or other code, may have logged in since the sessions were opened.
+    this.sawLogin({ loggedIn: true });
     await this.signers.admitLate(source);
   }
 
