@@ -366,23 +366,29 @@ describe("the PIN", () => {
     }
   });
 
-  test("that was changed admits a signer with the new one, with a note, until a login proves it", async () => {
-    for (const isolation of ["thread", "process"] as const) {
-      let pin = at.hsm.pin;
-      const on = { ...at.base, isolation, sessions: 1, pin: () => pin };
-      const first = await at.opener.open(on);
-      // As where the token was given another PIN since: here it is not right, which the signer cannot know.
-      pin = "24681357";
-      const second = await at.opener.open({ ...on, pin: () => pin });
-      await until(() => second.health().notes.length > 0);
-      expect(second.health().notes).toEqual([expect.stringMatching(/the PIN was changed/)]);
-      expect([await outcome(first), await outcome(second)]).toEqual(["signed", "signed"]);
-      pin = at.hsm.pin;
-      at.shim.fail("C_Sign", 0x30, { times: 1 });
-      await until(async () => (await outcome(first)) === "signed" && second.health().notes.length === 0);
-      await at.opener.closeAll();
-    }
-  });
+  test.each([
+    ["the same function", true],
+    ["another function", false],
+  ])(
+    "that was changed admits a signer with the new one from %s, with a note, until a login proves it",
+    async (_, isSame) => {
+      for (const isolation of ["thread", "process"] as const) {
+        let pin = at.hsm.pin;
+        const on = { ...at.base, isolation, sessions: 1, pin: () => pin };
+        const first = await at.opener.open(on);
+        // As where the token was given another PIN since: here it is not right, which the signer cannot know.
+        pin = "24681357";
+        const second = await at.opener.open(isSame ? on : { ...on, pin: () => pin });
+        await until(() => second.health().notes.length > 0);
+        expect(second.health().notes).toEqual([expect.stringMatching(/the PIN was changed/)]);
+        expect([await outcome(first), await outcome(second)]).toEqual(["signed", "signed"]);
+        pin = at.hsm.pin;
+        at.shim.fail("C_Sign", 0x30, { times: 1 });
+        await until(async () => (await outcome(first)) === "signed" && second.health().notes.length === 0);
+        await at.opener.closeAll();
+      }
+    },
+  );
 
   test.each([[""], ["12\u00003"], ["12\uFFFD3"], [Buffer.from([0xff])], [undefined], [7]])(
     "%j is refused before anything is loaded",

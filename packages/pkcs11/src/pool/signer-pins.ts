@@ -137,9 +137,8 @@ export class SignerPins {
     const accepted = this.#accepted;
     if (accepted === undefined && !this.#isCovered) return;
     if (this.#wereIn.has(source)) return void this.#lookAgain(source);
-    const same = accepted !== undefined && accepted.identity === source.identity;
-    const standing = same ? "proven" : await this.#pins.compare(source, this.#token, accepted);
-    this.#stands(source, standing, accepted);
+    // Also if both are the same function: it may return another PIN by now.
+    this.#stands(source, await this.#pins.compare(source, this.#token, accepted), accepted);
   }
 
   /** The same for a signer that was let in before there was a login of the pool to compare its PIN with. */
