@@ -11,9 +11,10 @@ import { copiedBytes } from "../options/copied-bytes.ts";
 import { isPlainObject } from "../options/plain-object.ts";
 import { readChoice } from "../options/read-values.ts";
 import { refuseLateExpiry, requireNumericDates } from "../signing/jwt.ts";
-import { signWith, type SignWithOptions } from "../signing/sign-with.ts";
+import type { SignWithOptions } from "../signing/sign-with.ts";
 import { type FollowedKeys, followKeys } from "./followed-keys.ts";
 import { readSigningInput } from "./signing-input.ts";
+import { createTriedSigner } from "./tried-signer.ts";
 
 /** Options of `createInputSigner`. */
 export interface InputSignerOptions {
@@ -51,7 +52,7 @@ export interface InputSigner {
  *
  * @throws ConfigurationError for an invalid argument, and what a source function or a schedule throws. The returned functions
  * reject with ConfigurationError for a header that does not fit the key, before anything is signed, and with SignerError if
- * no valid signature was made.
+ * no valid signature was made, also if a signer without a guard has not answered after 60 seconds.
  * @example
  * ```ts
  * import { createInputSigner, type RotationSchedule } from "@signpost/core";
@@ -71,8 +72,10 @@ export function createInputSigner(keys: OwnKeys, options: InputSignerOptions = {
   readChoice("verify", verify, ["always", "first"]);
   const { source } = readOwnKeys(keys);
   const followed = followKeys(source);
+  // With its deadline, since a library has no signal for its hook.
+  const tried = createTriedSigner({ verify });
   const signWithKey = (key: ActiveKey, data: Uint8Array): Promise<Uint8Array> =>
-    followed.whilePublished(key, signWith(key, data, { verify }));
+    followed.whilePublished(key, tried.sign(key, data));
   return {
     key: (keyId) => (keyId === undefined ? followed.current().active : followed.signing(keyId)),
     sign: async (signingInput) => {

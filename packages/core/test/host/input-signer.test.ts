@@ -1,7 +1,7 @@
 import { verify, X509Certificate } from "node:crypto";
 import { runInNewContext } from "node:vm";
 import { compactVerify } from "jose";
-import { beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   ConfigurationError,
   createInputSigner,
@@ -10,6 +10,7 @@ import {
   guardSigner,
   type InputSigner,
   type KeySet,
+  type Signer,
   SignerError,
 } from "@signpost/core";
 import { followKeys } from "@signpost/core/adapter";
@@ -45,6 +46,26 @@ async function verified(input: string, { publicKey }: ScriptedSigner): Promise<u
   const { payload } = await compactVerify(`${input}.${signature}`, publicKey);
   return JSON.parse(new TextDecoder().decode(payload));
 }
+
+describe("a signer without a guard that never answers", () => {
+  test.each<[string, (own: InputSigner) => Promise<Uint8Array>]>([
+    ["sign", ({ sign }) => sign(inputOf({ alg: "ES256", kid: "dead" }))],
+    ["signAs", ({ signAs }) => signAs("dead", new Uint8Array(1))],
+  ])("ends each call of %s after a minute, and gets no more", async (_name, sign) => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const asked = vi.fn<Signer["sign"]>(() => new Promise(() => {}));
+    const hooked = createInputSigner([{ keyId: "dead", signer: { ...old.signer, sign: asked } }]);
+    const codes: unknown[] = [];
+    for (let count = 0; count < 16; count += 1) {
+      void sign(hooked).catch((error: unknown) => codes.push(Reflect.get(Object(error), "code")));
+    }
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(codes).toEqual(Array.from({ length: 16 }, () => "timeout"));
+    expect(await failure(sign(hooked))).toMatchObject({ code: "unavailable" });
+    expect(asked).toHaveBeenCalledTimes(16);
+  });
+});
 
 describe("a signing input", () => {
   test("is signed with the key that its header names, as text or bytes", async () => {
