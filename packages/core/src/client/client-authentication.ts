@@ -4,6 +4,7 @@ import { readOwnKeys } from "../keyset/own-keys.ts";
 import type { OwnKeys } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { readText } from "../options/read-values.ts";
+import { withinHookDeadline } from "../signing/hook-deadline.ts";
 import { signJwt } from "../signing/jwt.ts";
 import { CLIENT_JWT_OPTIONS, type ClientJwtOptions, readClientJwtOptions } from "./client-jwt.ts";
 
@@ -31,7 +32,7 @@ const ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
  *
  * @param keys the client's own keys. Publish them with `createJwksEndpoint`, and register its URL as `jwks_uri`.
  * @throws ConfigurationError for an invalid argument. The returned function rejects with ConfigurationError if the server has no
- * issuer, and with SignerError if no valid signature was made. Then it has added nothing to the body.
+ * issuer, and with SignerError if no valid signature was made, at the latest after 60 seconds. Then it has added nothing to the body.
  * @example
  * ```ts
  * import { clientAuthentication, type RotationSchedule } from "@signpost/core";
@@ -52,7 +53,7 @@ export function clientAuthentication(keys: OwnKeys, options: ClientAuthenticatio
       throw new ConfigurationError("body", `expected URLSearchParams, got ${given(body)}`);
     }
     const claims = { iss: sub, sub, aud: readText("server.issuer", aud), ...oneTimeClaims() };
-    const assertion = await signJwt(source, claims, { verify });
+    const assertion = await withinHookDeadline((signal) => signJwt(source, claims, { verify, signal }));
     body.set("client_id", sub);
     body.set("client_assertion_type", ASSERTION_TYPE);
     body.set("client_assertion", assertion);

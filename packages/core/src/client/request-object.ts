@@ -2,6 +2,7 @@ import { ConfigurationError } from "../errors.ts";
 import type { KeySetSource } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { readText } from "../options/read-values.ts";
+import { withinHookDeadline } from "../signing/hook-deadline.ts";
 import { type JsonObject, toJsonObject } from "../signing/json.ts";
 import type { SignJwsOptions } from "../signing/jws.ts";
 import { signJwt } from "../signing/jwt.ts";
@@ -43,7 +44,7 @@ const NUMBER_PARAMETERS = new Set(["max_age"]);
  * @param parameters the parameters as JSON, or as URLSearchParams. Of those, `max_age` becomes a number, `claims` and
  * `authorization_details` become JSON, and a repeated parameter becomes a list.
  * @throws ConfigurationError for a parameter that a request object may not have or that is set here, and for an invalid
- * argument; SignerError if no valid signature was made.
+ * argument; SignerError if no valid signature was made, at the latest after 60 seconds.
  * @example
  * ```ts
  * import { type KeySetSource, signRequestObject } from "@signpost/core";
@@ -65,7 +66,10 @@ export async function signRequestObject(
   const issuer = readText("issuer", options.issuer);
   const members = readParameters(parameters, clientId);
   const claims = { iss: clientId, aud: issuer, ...oneTimeClaims(), ...members, client_id: clientId };
-  return signJwt(keys, claims, { typ: "oauth-authz-req+jwt", verify, certificates: options.certificates });
+  const { certificates } = options;
+  return withinHookDeadline((signal) =>
+    signJwt(keys, claims, { typ: "oauth-authz-req+jwt", verify, certificates, signal }),
+  );
 }
 
 function readParameters(parameters: unknown, clientId: string): JsonObject {

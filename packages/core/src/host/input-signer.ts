@@ -10,11 +10,11 @@ import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { copiedBytes } from "../options/copied-bytes.ts";
 import { isPlainObject } from "../options/plain-object.ts";
 import { readChoice } from "../options/read-values.ts";
+import { withinHookDeadline } from "../signing/hook-deadline.ts";
 import { refuseLateExpiry, requireNumericDates } from "../signing/jwt.ts";
-import type { SignWithOptions } from "../signing/sign-with.ts";
+import { signWith, type SignWithOptions } from "../signing/sign-with.ts";
 import { type FollowedKeys, followKeys } from "./followed-keys.ts";
 import { readSigningInput } from "./signing-input.ts";
-import { createTriedSigner } from "./tried-signer.ts";
 
 /** Options of `createInputSigner`. */
 export interface InputSignerOptions {
@@ -72,10 +72,10 @@ export function createInputSigner(keys: OwnKeys, options: InputSignerOptions = {
   readChoice("verify", verify, ["always", "first"]);
   const { source } = readOwnKeys(keys);
   const followed = followKeys(source);
-  // With its deadline, since a library has no signal for its hook.
-  const tried = createTriedSigner({ verify });
-  const signWithKey = (key: ActiveKey, data: Uint8Array): Promise<Uint8Array> =>
-    followed.whilePublished(key, tried.sign(key, data));
+  const signWithKey = (key: ActiveKey, data: Uint8Array): Promise<Uint8Array> => {
+    const signing = withinHookDeadline((signal) => signWith(key, data, { verify, signal }));
+    return followed.whilePublished(key, signing);
+  };
   return {
     key: (keyId) => (keyId === undefined ? followed.current().active : followed.signing(keyId)),
     sign: async (signingInput) => {

@@ -1,5 +1,5 @@
-import { withinDeadline } from "../backend/within-deadline.ts";
 import type { ActiveKey } from "../keyset/types.ts";
+import { withinHookDeadline } from "../signing/hook-deadline.ts";
 import { signWith, type SignWithOptions } from "../signing/sign-with.ts";
 
 /** Signs, and remembers for each key whether its last signature failed. */
@@ -17,12 +17,6 @@ export interface TriedSigner {
 
 /** It has no header and no payload, so its signature fits no token. */
 const TRIAL = new TextEncoder().encode("does this key sign again?");
-
-/**
- * A signer without a guard may never answer, and then each request would wait for ever. Longer than any signature takes. Also
- * gives `signWith` a signal, so that it bounds the calls that such a signer has not answered.
- */
-const DEADLINE_MS = 60_000;
 
 /**
  * For the plug of a host that uses up a code or a token before it signs. During an outage of the backend, the host would use
@@ -48,8 +42,7 @@ export function createTriedSigner(options: SignWithOptions): TriedSigner {
   const attempt = async <T>(entry: ActiveKey, makeSignature: (signal: AbortSignal) => Promise<T>): Promise<T> => {
     const before = failing.get(entry.signer);
     try {
-      const deadline = { deadlineMs: DEADLINE_MS, message: `the key did not sign within ${DEADLINE_MS} ms` };
-      const signature = await withinDeadline(makeSignature, deadline);
+      const signature = await withinHookDeadline(makeSignature);
       if (failing.get(entry.signer) === before) failing.delete(entry.signer);
       return signature;
     } catch (error) {

@@ -1,6 +1,15 @@
 import { decodeJwt, decodeProtectedHeader, importJWK, jwtVerify } from "jose";
-import { describe, expect, test } from "vitest";
-import { type ClientAuthentication, clientAuthentication, createKeySet, SignerError } from "@signpost/core";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import {
+  type ClientAuthentication,
+  clientAuthentication,
+  createKeySet,
+  type KeySet,
+  type Signer,
+  SignerError,
+  signRequestObject,
+} from "@signpost/core";
+import { failure } from "../support/failure.ts";
 import { scriptedSigner } from "../support/scripted-signer.ts";
 
 const SERVER = { issuer: "https://op.example/tenant", token_endpoint: "https://op.example/token" };
@@ -20,6 +29,24 @@ async function parametersOf(
 async function assertionOf(authenticate: ClientAuthentication): Promise<string> {
   return (await parametersOf(authenticate)).get("client_assertion") ?? "";
 }
+
+test.each<[string, (keys: KeySet) => Promise<unknown>]>([
+  ["an assertion", (dead) => clientAuthentication(dead)(SERVER, CLIENT, new URLSearchParams())],
+  ["a request object", (dead) => signRequestObject(dead, {}, { clientId: "rp", issuer: SERVER.issuer })],
+])(
+  "%s ends after a minute if a signer without a guard never answers, which gets only so many calls",
+  async (_what, sign) => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const asked = vi.fn<Signer["sign"]>(() => new Promise(() => {}));
+    const dead = createKeySet([{ signer: { ...scripted.signer, sign: asked } }]);
+    const calls = Array.from({ length: 16 }, () => failure(sign(dead)));
+    await vi.advanceTimersByTimeAsync(60_000);
+    for (const call of calls) expect(await call).toMatchObject({ code: "timeout" });
+    expect(await failure(sign(dead))).toMatchObject({ code: "unavailable" });
+    expect(asked).toHaveBeenCalledTimes(16);
+  },
+);
 
 describe("a client authenticates with an assertion", () => {
   test("whose signature verifies with the client's key", async () => {
