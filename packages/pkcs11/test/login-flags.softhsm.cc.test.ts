@@ -158,7 +158,7 @@ describe("a token that asks for no login and hides its keys", () => {
     const thread = startOpeningThread();
     try {
       await open({ object: "open" });
-      expect(await thread.open(at.base)).toBe("opened");
+      expect(await thread.open({ ...at.base, pin: at.hsm.pin })).toBe("opened");
       expect(await refusal({ pin: "00000000" })).toMatchObject({ code: "pin_incorrect" });
       expect(await refusal({ pin: at.hsm.pin })).toBe("opened");
       expect(at.shim.calls("C_Login")).toBe(1);
