@@ -1,5 +1,6 @@
 import { isOutOfTime, onCallEnd, readInstant, wasFrozen, type CallBounds, type Instant } from "@signpost/core/adapter";
 import type { GcpKmsClientLike } from "./api.ts";
+import { createConnecting } from "./connecting.ts";
 import { keepRecording, recordRequests, type OpenRequests, type RequestRecord } from "./credential-requests.ts";
 import { makeReady, type CallOptionsOf } from "./ready.ts";
 
@@ -67,6 +68,7 @@ export function startLife(
   const client = recordRequests(record, create);
   // The SDK may ask for credentials as soon as a client is made. The first search waits for the answers.
   const created = keepRecording();
+  const connecting = createConnecting();
   let running: Search | undefined;
   let hasChannel = false;
   let accepted = false;
@@ -83,6 +85,7 @@ export function startLife(
     created();
     // Without a channel there is no connection, and closing would wait for the credentials.
     if (hasChannel) await (closing ??= nextTurn().then(() => client.close()));
+    connecting.end();
   };
   // Waits for the last call, because a closed client refuses calls that are about to begin.
   const closeIfIdle = (): void => {
@@ -140,11 +143,13 @@ export function startLife(
         if (isDead(startedAt, endedAt) && !retired) onSilence(life);
       });
       try {
-        const answer = await make();
+        const answer = await connecting.run(make);
+        connecting.made();
         heard();
         accepted = true;
         return answer;
       } catch (error) {
+        connecting.failed();
         if (!bounds.signal.aborted) heard();
         throw error;
       } finally {

@@ -2,6 +2,7 @@ import { subscribe } from "node:diagnostics_channel";
 import { EventEmitter } from "node:events";
 import { ClientRequest } from "node:http";
 import { createBriefContext, memberOf } from "@signpost/core/adapter";
+import { drop, keep, keepSocket, type Begun } from "./connecting.ts";
 import { forgetLocation } from "./redirects.ts";
 
 /** The last request of a search for credentials. */
@@ -12,12 +13,8 @@ export interface SourceRequest {
   status: number | undefined;
 }
 
-/** The requests for credentials that one connection has open. */
-export interface OpenRequests {
-  readonly pending: Set<ClientRequest>;
-  /** Whether they were dropped, so that the ones that follow are dropped too. */
-  dropped: boolean;
-}
+/** The requests for credentials that one connection has open, and their connections to proxies. */
+export type OpenRequests = Begun;
 
 /** The requests of one search for credentials. */
 export interface RequestRecord {
@@ -44,15 +41,7 @@ export function recordRequests<Answer>(record: RequestRecord, search: () => Answ
  * and keep the process alive, for as long as the other side does.
  */
 export function dropRequests(open: OpenRequests): void {
-  open.dropped = true;
-  for (const request of open.pending) request.destroy();
-}
-
-function keepPending({ pending, dropped }: OpenRequests, request: ClientRequest): void {
-  // The SDK tries again after a request that was dropped. Not here, in the middle of the request's own start.
-  if (dropped) setImmediate(() => request.destroy());
-  pending.add(request);
-  request.once("close", () => pending.delete(request));
+  drop(open);
 }
 
 /** Goes on to record what a search has started, until the returned function is called. */
@@ -68,12 +57,17 @@ function watch(): void {
     const record = records.get();
     const request = memberOf(message, "request");
     if (record === undefined || !(request instanceof ClientRequest)) return;
-    if (record.open !== undefined) keepPending(record.open, request);
+    if (record.open !== undefined) keep(record.open, request);
     // The request has no member for its port.
     const url = `${request.protocol}//${String(request.getHeader("host"))}`;
     if (!URL.canParse(url)) return;
     record.last = { origin: new URL(url).origin, status: undefined };
     watched.set(request, record.last);
+  });
+  subscribe("net.client.socket", (message) => {
+    const open = records.get()?.open;
+    // The connection to a proxy outlasts its request.
+    if (open !== undefined) keepSocket(open, memberOf(message, "socket"));
   });
   subscribe("http.client.response.finish", (message) => {
     const asked = watched.get(Object(memberOf(message, "request")));
