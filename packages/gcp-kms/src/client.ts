@@ -54,11 +54,27 @@ export function readConnectionOptions({ client, endpoint, transport }: GcpKmsCon
   return own;
 }
 
-/** Notes for the operator: a variable of the SDK may decide which service the adapter's client calls. */
-export function environmentNotes({ client, endpoint }: GcpKmsConnectionOptions): readonly string[] {
-  const domain = process.env["GOOGLE_CLOUD_UNIVERSE_DOMAIN"] ?? "";
-  if (client !== undefined || endpoint !== undefined || domain === "") return [];
-  return [`endpoint https://cloudkms.${domain}, from GOOGLE_CLOUD_UNIVERSE_DOMAIN`];
+const DOMAIN = "googleapis.com";
+
+/** Notes for the operator: variables of the SDK may decide which service the adapter's client calls. */
+export function environmentNotes({ client, endpoint, transport }: GcpKmsConnectionOptions): readonly string[] {
+  if (client !== undefined || endpoint !== undefined) return [];
+  const domain = process.env["GOOGLE_CLOUD_UNIVERSE_DOMAIN"] || undefined;
+  const usual = `cloudkms.${domain ?? DOMAIN}`;
+  // As google-gax does it, over gRPC alone.
+  const mtls = transport === "rest" ? undefined : mtlsVariable();
+  const host = mtls === undefined ? usual : usual.replace(DOMAIN, `mtls.${DOMAIN}`);
+  const names = [domain && "GOOGLE_CLOUD_UNIVERSE_DOMAIN", host === usual ? undefined : mtls];
+  const found = names.filter((name) => name !== undefined);
+  return found.length === 0 ? [] : [`endpoint https://${host}, from ${found.join(" and ")}`];
+}
+
+/** The variable that makes google-gax call the endpoint for client certificates. */
+function mtlsVariable(): string | undefined {
+  const { GOOGLE_API_USE_MTLS_ENDPOINT: endpoint, GOOGLE_API_USE_CLIENT_CERTIFICATE: certificate } = process.env;
+  if (endpoint === "never") return undefined;
+  if (endpoint === "always") return "GOOGLE_API_USE_MTLS_ENDPOINT";
+  return certificate === "true" ? "GOOGLE_API_USE_CLIENT_CERTIFICATE" : undefined;
 }
 
 /** The options that the adapter passes to the client's constructor. */
@@ -161,7 +177,7 @@ function plaintextOptions(transport: GcpKmsTransport, { grpc, googleAuthLibrary 
   return {
     // Without it, the client asks the metadata server for credentials and for the name of its universe.
     authClient: new googleAuthLibrary.PassThroughClient(),
-    universeDomain: "googleapis.com",
+    universeDomain: DOMAIN,
     ...(transport === "rest"
       ? { protocol: "http" }
       : {

@@ -78,7 +78,7 @@ const NO_TOKEN = "The answer has no access token";
 // The message above, those of google-auth-library, and V8's for an answer that is text or null: a proxy's page, or
 // truncated.
 const UNREADABLE_ANSWER =
-  /^The answer has no access token$|the subject_token from the credential_source URL|^Invalid response from metadata service|^Cannot (?:create property '\w+' on string|(?:set|read) properties of null)/;
+  /^The answer has no access token$|: Token response did not contain an |the subject_token from the credential_source URL|^Invalid response from metadata service|^Cannot (?:create property '\w+' on string|(?:set|read) properties of null)/;
 
 /**
  * Refuses the headers that the SDK makes from an answer without a token. It would send and cache "Bearer undefined".

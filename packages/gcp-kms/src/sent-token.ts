@@ -16,8 +16,9 @@ export function rememberToken(client: object, headers: unknown): void {
   tokens.set(client, last === undefined ? [token] : [token, last]);
 }
 
+/** The scheme may be another one than Bearer, such as that of Google Distributed Cloud. */
 function tokenIn(headers: unknown): string | undefined {
-  return /^Bearer (.+)$/i.exec(authorizationIn(headers) ?? "")?.[1];
+  return /^\S+ +(.+)$/.exec(authorizationIn(headers) ?? "")?.[1];
 }
 
 /** The authorization in the headers of a client. They may come from another realm, or be a plain object. */

@@ -70,6 +70,15 @@ describe("credentials that did not come", () => {
       "the source of Google credentials gave an unreadable answer",
     ],
     [
+      "no token for a service account of Google Distributed Cloud",
+      {
+        message:
+          "Error getting access token for GDCH service account: Token response did not contain an access_token., iss: op",
+      },
+      "unavailable",
+      "the source of Google credentials gave an unreadable answer",
+    ],
+    [
       "a disk that fails",
       { code: "EIO" },
       "unavailable",

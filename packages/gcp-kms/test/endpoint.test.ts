@@ -91,6 +91,30 @@ describe("the connection options", () => {
     vi.stubEnv("GOOGLE_CLOUD_UNIVERSE_DOMAIN", undefined);
     expect(environmentNotes({})).toEqual([]);
   });
+
+  test.each<[variables: Record<string, string>, host: string | undefined, from?: string]>([
+    [{ MTLS_ENDPOINT: "always" }, "cloudkms.mtls.googleapis.com", "GOOGLE_API_USE_MTLS_ENDPOINT"],
+    [{ MTLS_ENDPOINT: "auto" }, undefined],
+    [{ CLIENT_CERTIFICATE: "true" }, "cloudkms.mtls.googleapis.com", "GOOGLE_API_USE_CLIENT_CERTIFICATE"],
+    [{ CLIENT_CERTIFICATE: "false" }, undefined],
+    [{ CLIENT_CERTIFICATE: "true", MTLS_ENDPOINT: "never" }, undefined],
+  ])("tell of the endpoint for client certificates, over gRPC alone: %j", (variables, host, from) => {
+    for (const [name, value] of Object.entries(variables)) vi.stubEnv(`GOOGLE_API_USE_${name}`, value);
+    const notes = host === undefined ? [] : [`endpoint https://${host}, from ${from}`];
+    expect([environmentNotes({}), environmentNotes({ transport: "grpc" })]).toEqual([notes, notes]);
+    for (const options of [{ transport: "rest" }, { client }, { endpoint: "https://kms.internal" }] as const) {
+      expect(environmentNotes(options)).toEqual([]);
+    }
+  });
+
+  test("tell of both variables where both count", () => {
+    vi.stubEnv("GOOGLE_API_USE_MTLS_ENDPOINT", "always");
+    vi.stubEnv("GOOGLE_CLOUD_UNIVERSE_DOMAIN", "googleapis.com");
+    const both = "GOOGLE_CLOUD_UNIVERSE_DOMAIN and GOOGLE_API_USE_MTLS_ENDPOINT";
+    expect(environmentNotes({})).toEqual([`endpoint https://cloudkms.mtls.googleapis.com, from ${both}`]);
+    vi.stubEnv("GOOGLE_CLOUD_UNIVERSE_DOMAIN", "a.example");
+    expect(environmentNotes({})).toEqual(["endpoint https://cloudkms.a.example, from GOOGLE_CLOUD_UNIVERSE_DOMAIN"]);
+  });
 });
 
 describe("an endpoint", () => {
