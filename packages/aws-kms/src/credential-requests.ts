@@ -156,7 +156,8 @@ function containerUrl(): URL | undefined {
 
 function isForContainer(request: ClientRequest): boolean {
   const url = containerUrl();
-  if (url === undefined || request.path !== `${url.pathname}${url.search}`) return false;
+  // The SDK writes the query and the fragment in its own way.
+  if (url === undefined || request.path.split(/[?#]/)[0] !== url.pathname) return false;
   const origin = originOf(request);
   return origin !== undefined && new URL(origin).host === url.host;
 }

@@ -109,7 +109,8 @@ test.each<[path: string, source: string | undefined]>([
   ["/latest/meta-data/iam/security-credentials/role", "metadata"],
   ["/latest/meta-data/iam", undefined],
   ["/container?a=b", "container"],
-  ["/container", undefined],
+  ["/container", "container"],
+  ["/containers", undefined],
 ])("a request for %s is of the source %s, and is known until it ends", async (path, source) => {
   provideCredentials(undefined);
   process.env["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = `${origin}/container?a=b`;
