@@ -7,9 +7,6 @@ import { NO_CREDENTIALS } from "./error-table.ts";
 import { environmentCredentials } from "./https/environment.ts";
 import { profileTokenFiles } from "./profile-token-files.ts";
 
-/** What the SDK calls the path of a token in a profile. */
-const IN_PROFILE = "web_identity_token_file";
-
 /** Variables with the path of a token, and those without one of which the SDK does not read it. */
 const FILES = [
   { variable: "AWS_WEB_IDENTITY_TOKEN_FILE", needed: ["AWS_ROLE_ARN"] },
@@ -27,7 +24,7 @@ const MAX_BYTES = 1_048_576;
  *
  * The SDK reads them for each question, without a time limit. On a mount that hangs, it reads the token of a web identity
  * in the event loop, so that the whole process stands still, and each read of a container's token blocks one of the four
- * threads of libuv's pool. Here all signers wait for one read.
+ * threads of libuv's pool, and so does each read of the token of SSO. Here all signers wait for one read.
  */
 export function afterTokenFiles<Identity>(provide: CredentialProvider<Identity>): CredentialProvider<Identity> {
   return async (options) => {
@@ -38,7 +35,7 @@ export function afterTokenFiles<Identity>(provide: CredentialProvider<Identity>)
 }
 
 async function untilFilesAnswer(): Promise<void> {
-  for (const path of await profileTokenFiles()) await untilFileAnswers(IN_PROFILE, path);
+  for (const { member, path } of await profileTokenFiles()) await untilFileAnswers(member, path);
   const file = FILES.find(({ variable, needed }) => isSet(variable) && needed.some(isSet));
   if (file !== undefined) await untilFileAnswers(file.variable, process.env[file.variable] ?? "");
 }

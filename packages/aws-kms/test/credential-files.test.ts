@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -121,4 +122,18 @@ test("one question at a time reads the files again, since a file system may hang
   await first;
   await ask(Promise.resolve("cached"));
   expect(seen).toEqual([true, false, false]);
+});
+
+test("a device in place of the cached token of SSO is access_denied at once, and is not read", async () => {
+  const home = mkdtempSync(join(folder, "home-"));
+  const cache = join(home, ".aws", "sso", "cache");
+  mkdirSync(cache, { recursive: true });
+  symlinkSync("/dev/null", join(cache, `${createHash("sha1").update("corp").digest("hex")}.json`));
+  process.env["HOME"] = home;
+  provideConfiguration(home, "[default]\nsso_session = corp\nsso_account_id = 1\nsso_role_name = op\n");
+  const opening = openAwsKmsSigner({ key: key.arn, endpoint: fake.endpoint, policy: { maxAttempts: 1 } });
+  await expect(opening).rejects.toMatchObject({
+    code: "access_denied",
+    message: expect.stringMatching(/could not get credentials: sso_session: expected a regular file/),
+  });
 });

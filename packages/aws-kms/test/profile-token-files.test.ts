@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { tokenFilesIn } from "../src/profile-token-files.ts";
 
 const FILE = "web_identity_token_file";
@@ -23,5 +23,32 @@ test.each<[what: string, texts: readonly string[], files: readonly string[]]>([
   ["sources that name each other", [`[op]\nsource_profile=b\n[b]\n${FILE}=/b\nsource_profile=op`], ["/b"]],
   ["a source that is not there", [`[op]\nsource_profile=b`], []],
 ])("the token's files are found for %s", (_what, texts, files) => {
-  expect(tokenFilesIn(texts, "op")).toEqual(files);
+  expect(tokenFilesIn(texts, "op")).toEqual(files.map((path) => ({ member: FILE, path })));
+});
+
+describe("the token is found that", () => {
+  afterEach(() => vi.unstubAllEnvs());
+  // SHA-1 and SHA-256 of "corp".
+  const SSO = "/home/op/.aws/sso/cache/ee0bfd2552fbd840c02cc48b6e823320543c450f.json";
+  test.each<[what: string, profile: string, member: string, path: string]>([
+    ["`aws sso login` keeps for a session", "sso_session = corp", "sso_session", SSO],
+    ["it keeps for an address", "sso_start_url = corp", "sso_start_url", SSO],
+    ["it keeps for a session, which counts", "sso_start_url = x\nsso_session = corp", "sso_session", SSO],
+    [
+      "`aws login` keeps",
+      "login_session = corp",
+      "login_session",
+      "/cache/19f4c684a3ff4f2dfa73b8d9098257cfb08e3da6b5ac7f86aa3aa36537018265.json",
+    ],
+  ])("%s", (_what, profile, member, path) => {
+    vi.stubEnv("HOME", "/home/op");
+    vi.stubEnv("AWS_LOGIN_CACHE_DIRECTORY", "/cache");
+    expect(tokenFilesIn([`[profile op]\n${profile}\n`], "op")).toEqual([{ member, path }]);
+  });
+
+  test("`aws login` keeps in its own folder", () => {
+    vi.stubEnv("AWS_LOGIN_CACHE_DIRECTORY", undefined);
+    const [file] = tokenFilesIn(["[op]\nlogin_session = corp"], "op");
+    expect(file?.path).toMatch(/\/\.aws\/login\/cache\/[0-9a-f]{64}\.json$/);
+  });
 });

@@ -74,9 +74,14 @@ async function hasFiles(): Promise<boolean> {
   return found.includes(true);
 }
 
+/** What the SDK takes for the home of the user. */
+export function homeFolder(): string {
+  return valueOf("HOME") ?? valueOf("USERPROFILE") ?? homedir();
+}
+
 /** Where the SDK looks for a file. */
 function fileOf(variable: string, name: string): string {
-  const home = valueOf("HOME") ?? valueOf("USERPROFILE") ?? homedir();
+  const home = homeFolder();
   const path = valueOf(variable) ?? join(home, ".aws", name);
   return path.startsWith("~/") ? join(home, path.slice(2)) : path;
 }
