@@ -19,6 +19,19 @@ export function linkTarget(file, href, pages) {
   return { page: `/${page.path}.md${fragment === undefined ? "" : `#${fragment}`}`, file: page.file };
 }
 
+/**
+ * Where a picture of docs/img is on the site, seen from a page. Undefined for any other.
+ *
+ * @param {Page} page the page that shows it
+ * @param {string} src
+ * @returns {string | undefined}
+ */
+export function pictureOn({ file, path }, src) {
+  const target = posix.join(posix.dirname(file), src);
+  if (!target.startsWith("docs/img/")) return undefined;
+  return `./${posix.relative(posix.dirname(path), target.slice("docs/".length))}`;
+}
+
 /** Whether a link's text is only the file that it leads to. @param {string} text */
 function isFileName(text) {
   return /^(?:docs\/)?[\w-]+\.md$/.test(text);
@@ -37,7 +50,8 @@ export function slugOf(heading) {
 
 /**
  * A plugin of markdown-it. Links between files of the clone become links between pages, with the name of the page instead of a
- * file's. A link to any other file leads into the repository if its address is known, and else is only a name.
+ * file's. A link to any other file leads into the repository if its address is known, and else is only a name. A picture of docs/img
+ * is found from every page.
  *
  * @typedef {object} LinkOptions
  * @property {readonly Page[]} pages
@@ -48,14 +62,26 @@ export function slugOf(heading) {
  * @param {LinkOptions} options
  */
 export function pageLinks(md, { pages, names, repository }) {
-  const files = new Map(pages.map(({ file, path }) => [`${path}.md`, file]));
+  const byPath = new Map(pages.map((page) => [`${page.path}.md`, page]));
   md.core.ruler.push("page_links", ({ tokens, env, Token }) => {
-    const file = files.get(env.relativePath);
-    if (file === undefined) return;
+    const page = byPath.get(env.relativePath);
+    if (page === undefined) return;
     /** @param {string} content */
     const html = (content) => Object.assign(new Token("html_inline", "", 0), { content });
-    for (const { children } of tokens) if (children !== null) rewriteLinks(children, file, html);
+    for (const { children } of tokens) {
+      if (children === null) continue;
+      rewriteLinks(children, page.file, html);
+      rewritePictures(children, page);
+    }
   });
+
+  /** @param {readonly Token[]} tokens @param {Page} page */
+  function rewritePictures(tokens, page) {
+    for (const token of tokens.filter(({ type }) => type === "image")) {
+      const src = pictureOn(page, token.attrGet("src") ?? "");
+      if (src !== undefined) token.attrSet("src", src);
+    }
+  }
 
   /** @param {Token[]} tokens @param {string} file @param {(content: string) => Token} html */
   function rewriteLinks(tokens, file, html) {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { exportedNames, missingNames, siteProblems, withoutEntry } from "../../site/src/check.mjs";
-import { linkTarget, slugOf } from "../../site/src/links.mjs";
+import { linkTarget, pictureOn, slugOf } from "../../site/src/links.mjs";
 import { SECTIONS } from "../../site/src/navigation.mjs";
 import { sourcePages } from "../../site/src/pages.mjs";
 import { silentPages } from "../../site/src/unreleased.mjs";
@@ -129,6 +129,16 @@ describe("links between files of the repository", () => {
     ["docs/b.md", "/api/", undefined],
   ])("in %s, %s leads to %o", (file, href, target) => {
     expect(linkTarget(file, href, pages)).toEqual(target);
+  });
+
+  test.each([
+    ["docs/a.md", "a", "img/p.svg", "./img/p.svg"],
+    ["SECURITY.md", "security", "docs/img/p.svg", "./img/p.svg"],
+    ["packages/core/README.md", "packages/core", "../../docs/img/p.svg", "./../img/p.svg"],
+    ["site/pages/index.md", "index", "img/p.svg", undefined],
+    ["docs/a.md", "a", "https://example.com/docs/img/p.svg", undefined],
+  ])("in %s, which is the page %s, the picture %s is at %s", (file, path, src, place) => {
+    expect(pictureOn({ file, path }, src)).toBe(place);
   });
 
   test("a heading has the fragment that it has in the repository", () => {
