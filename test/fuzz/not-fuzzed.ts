@@ -6,6 +6,24 @@ export const NOT_FUZZED: Readonly<Record<string, string>> = {
   ...because("signs requests, and reads only its own settings", ["aws-kms/https/http-api.ts"]),
   ...because("looks for paths in files that the SDK's own parser reads again", ["aws-kms/profile-token-files.ts"]),
   ...because("looks for two names in what the SDK logs", ["aws-kms/settings.ts"]),
+  ...because("takes the address of a source of credentials from the configuration, or from our own request", [
+    "aws-kms/credential-requests.ts",
+    "gcp-kms/credential-requests.ts",
+    "gcp-kms/secure-sources.ts",
+  ]),
+  ...because(
+    "compares the host of a request with the names of this machine, which core/loopback-host.ts reads, a target",
+    ["cli/serve/http/admin-port.ts", "kubernetes/program/admin.ts"],
+  ),
+  ...because("takes an address that the operator has typed", [
+    "cli/backends/gcp-kms.ts",
+    "cli/cert/inspect/download.ts",
+    "cli/verify/key-source.ts",
+  ]),
+  ...because("follows a URL as Node reads it, to addresses that cli/network/private-address.ts allows, a target", [
+    "cli/check/probe/locate.ts",
+    "cli/check/probe/prober.ts",
+  ]),
   ...because("passes PEM to TLS, as vault-transit/tls-files.ts does, which is a target", [
     "aws-kms/https/trust.ts",
     "azure-key-vault/tls-files.ts",

@@ -9,7 +9,7 @@ import { TARGETS } from "./targets/all.ts";
 
 /** What code does that reads text or bytes from outside. */
 const READS =
-  /JSON\.parse\(|fromBER\(|\.exec\(|\.matchAll\(|TextDecoder\(|new X509Certificate\(|createPublicKey\(|createPrivateKey\(|readBig|readUInt|parseTree|BigInt\(|Number\.parseInt\(|Date\.parse\(|, "base64(?:url)?"\)|URLSearchParams\(/;
+  /JSON\.parse\(|fromBER\(|\.exec\(|\.matchAll\(|TextDecoder\(|new X509Certificate\(|createPublicKey\(|createPrivateKey\(|readBig|readUInt|parseTree|BigInt\(|Number\.parseInt\(|Date\.parse\(|, "base64(?:url)?"\)|URLSearchParams\(|URL\.canParse\(/;
 
 const sources = readdirSync(join(ROOT, "packages")).flatMap((name) =>
   readdirSync(join(ROOT, "packages", name, "src"), { recursive: true, encoding: "utf8" })

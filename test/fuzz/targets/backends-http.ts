@@ -9,6 +9,7 @@ import { covers, parseChallenge } from "../../../packages/azure-key-vault/src/ch
 import { signerErrorFrom as azureError } from "../../../packages/azure-key-vault/src/errors.ts";
 import { exchange as azureExchange, serviceErrorOf } from "../../../packages/azure-key-vault/src/exchange.ts";
 import { createKidReader } from "../../../packages/azure-key-vault/src/kid.ts";
+import { listVersions } from "../../../packages/azure-key-vault/src/list-versions.ts";
 import {
   formatKeyUri as formatAzureUri,
   parseKeyUri as parseAzureUri,
@@ -241,6 +242,56 @@ export const BACKENDS_HTTP: readonly Target[] = [
           "a date is a date",
         );
       return `${key.outcome}/${signature.outcome}/${attributes.outcome}`;
+    },
+  },
+  {
+    name: "azure-versions",
+    parsers: ["azure-key-vault/list-versions.ts"],
+    says: "lists versions of this key alone, each with a date, and asks for pages of this list alone",
+    structure: "json",
+    seeds: [
+      [
+        {
+          value: [{ kid: KID, attributes: { enabled: true, created: 1_700_000_000, exp: 2_000_000_000 } }],
+          nextLink: `https://${HOST}:443/keys/ID-TOKEN/versions?api-version=7.4&$skiptoken=a`,
+        },
+        {
+          value: [{ kid: KID.replace(/f$/, "0"), attributes: { enabled: false, created: 1, nbf: 2 } }],
+          nextLink: null,
+        },
+      ],
+      [{ value: [], nextLink: "https://other.vault.azure.net/keys/id-token/versions" }],
+    ].map((pages) => JSON.stringify(pages)),
+    words: [KID, "nextLink", "created", "https://", `@${HOST}`, "/keys/id-token/versions", "..", "%2f", "\\"],
+    share: 0.5,
+    async check(input, probe) {
+      const pages = jsonOr(input);
+      const asked: string[] = [];
+      const api = {
+        listKeyVersions: async ({ nextLink }: { readonly nextLink: string | undefined }) => {
+          if (nextLink !== undefined) asked.push(nextLink);
+          return Array.isArray(pages) ? ((pages[asked.length] as unknown) ?? { value: [] }) : pages;
+        },
+      };
+      const name = { vault: VAULT, key: "id-token", keyVersion: undefined };
+      const place = { api: api as never, name, kids: createKidReader(VAULT, "id-token"), trouble: () => undefined };
+      const listed = await probe.settle(() => listVersions(place, { signal, timeoutMs: 1000 }));
+      for (const link of asked) {
+        const { protocol, hostname, pathname } = new URL(link);
+        mustEqual(
+          [protocol, hostname, pathname.toLowerCase()],
+          ["https:", HOST, "/keys/id-token/versions"],
+          "the next page is one of this list",
+        );
+      }
+      if (!listed.ok) return listed.outcome;
+      const ages = listed.value.map(({ created }) => created.getTime());
+      must(
+        listed.value.every(({ keyVersion }) => /^[0-9A-Za-z]{32}$/.test(keyVersion)) &&
+          ages.every((age, index) => !Number.isNaN(age) && age >= (ages[index - 1] ?? 0)),
+        "each version has a name and a date, and the oldest is the first",
+      );
+      return `${Math.min(3, listed.value.length)}/${asked.length}`;
     },
   },
   {

@@ -128,6 +128,53 @@ export const CLI_NETWORK: readonly Target[] = [
     },
   },
   {
+    name: "cli-discovery",
+    parsers: ["cli/check/rules/discovery.ts"],
+    says: "judges any discovery documents of a stranger, in plain text",
+    structure: "json",
+    seeds: [
+      [
+        {
+          issuer: "https://op.example",
+          jwks_uri: REQUEST.url,
+          id_token_signing_alg_values_supported: ["ES256", "none", "RS256"],
+        },
+        { issuer: "https://op.example/", jwks_uri: "http://other.example/jwks#part" },
+      ],
+      [{ issuer: 7, jwks_uri: "/jwks" }, "not JSON"],
+    ].map((documents) => JSON.stringify(documents)),
+    words: ["issuer", "jwks_uri", "https://", "alg_values_supported", "userinfo_signing_alg_values_supported", "EdDSA"],
+    share: 0.5,
+    check(input) {
+      const documents = jsonOr(input);
+      const [first, second] = Array.isArray(documents) ? (documents as readonly unknown[]) : [documents];
+      const exchangeOf = (document: unknown): Answer =>
+        answer(
+          [["content-type", "application/json"]],
+          Buffer.from(typeof document === "string" ? document : (JSON.stringify(document) ?? "")),
+        );
+      const recording = {
+        target: "https://op.example",
+        issuer: "https://op.example",
+        discovery: [
+          { document: "openid-configuration", redirects: [], exchange: exchangeOf(first) },
+          { document: "oauth-authorization-server", redirects: [], exchange: exchangeOf(second) },
+        ] as const,
+        jwksUrl: REQUEST.url,
+        redirects: [],
+        probes: { get: answer([["content-type", "application/jwk-set+json"]], Buffer.from(JSON.stringify(JWKS))) },
+      };
+      const rows = [false, true].flatMap((isStrict) => judge(readFacts(recording, isStrict)));
+      for (const { seen, findings } of rows) {
+        must(
+          [seen, ...findings.flatMap((finding) => [finding.seen, finding.advice])].every(isPlain),
+          "what is said has no control characters",
+        );
+      }
+      return rows.map(({ verdict }) => verdict[0]).join("");
+    },
+  },
+  {
     name: "cli-lifetime",
     parsers: ["cli/check/lifetime.ts", "core/http-date.ts"],
     says: "each time is a number that can be written, and not above what RFC 9111 allows",
