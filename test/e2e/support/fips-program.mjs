@@ -1,19 +1,13 @@
 // Runs the compiled packages in a Node of FIPS mode. Prints one line of JSON: what worked, and what was refused.
 import { createHash, generateKeyPairSync, getFips } from "node:crypto";
-import { createServer } from "node:http";
 import { openAwsKmsSigner } from "@signpost/aws-kms";
 import { openAzureKeyVaultSigner } from "@signpost/azure-key-vault";
-import { createJwksEndpoint, createKeySet, signJwt, signWith } from "@signpost/core";
+import { createKeySet, signWith } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
-import {
-  createJwtVerifier,
-  createMemoryReplayStore,
-  createRemoteKeySet,
-  createStaticKeySet,
-  verifyClientAssertion,
-} from "@signpost/verify";
+import { createMemoryReplayStore, createStaticKeySet, verifyClientAssertion } from "@signpost/verify";
 import { createCsr, inspectChain, readCertificates, selfSigned } from "@signpost/x509";
-import { exportJWK, generateKeyPair, jwtVerify, SignJWT } from "jose";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { outcomeOf, tokensOf } from "./fips-tokens.mjs";
 
 const {
   AZURE_VAULT: vault,
@@ -23,40 +17,6 @@ const {
   KMS_ENDPOINT: endpoint,
 } = process.env;
 const now = Math.floor(Date.now() / 1000);
-
-/** What a step gave, or the code with which it was refused. */
-async function outcomeOf(step) {
-  try {
-    return await step();
-  } catch (error) {
-    return error.code ?? String(error);
-  }
-}
-
-/** A token by this signer, verified through a key set over HTTP by Signpost and by jose, and once more with one bit changed. */
-async function tokensOf(signer) {
-  const server = createServer();
-  await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
-  const issuer = `http://127.0.0.1:${server.address().port}`;
-  const keys = createKeySet([{ signer }]);
-  const endpointOfKeys = createJwksEndpoint({ issuer, keys });
-  server.on("request", endpointOfKeys.listener);
-  try {
-    const jwt = await signJwt(keys, { iss: issuer, aud: "rp", sub: "s", iat: now, exp: now + 60 });
-    const keySet = createRemoteKeySet(endpointOfKeys.jwksUri, { allowInsecureLoopback: true });
-    const verifier = createJwtVerifier({ type: "id_token", issuer, audience: "rp", keys: keySet });
-    const changed = `${jwt.slice(0, -10)}${jwt.at(-10) === "A" ? "B" : "A"}${jwt.slice(-9)}`;
-    return {
-      verifier: (await verifier.verify(jwt)).claims.sub,
-      jose: (await jwtVerify(jwt, keySet, { issuer, audience: "rp", algorithms: ["ES256"] })).payload.sub,
-      changed: await outcomeOf(() => verifier.verify(changed)),
-    };
-  } finally {
-    server.closeAllConnections();
-    server.close();
-    await signer.close();
-  }
-}
 
 async function assertionBy(alg) {
   const { publicKey, privateKey } = await generateKeyPair(alg);
