@@ -130,6 +130,8 @@ describe("a failure", () => {
 test("a fault that must be seen and is not makes the run fail", () => {
   expect(judgeFault("reset", "fails", 0)).toMatchObject([{ rule: "fault without effect" }]);
   expect([...judgeFault("reset", "fails", 1), ...judgeFault("flaky", "either", 0)]).toEqual([]);
+  expect(judgeFault("session-lost", "either", 0, 0)).toMatchObject([{ rule: "fault without effect" }]);
+  expect([...judgeFault("session-lost", "either", 0, 1), ...judgeFault("session-lost", "either", 1, 0)]).toEqual([]);
 });
 
 describe("a schedule", () => {
@@ -168,6 +170,7 @@ const PLANTED: Readonly<Record<string, string>> = {
   "a code that the fault does not give": "wrong code",
   "a wrong transient": "wrong transient",
   "a fault that hits nothing": "fault without effect",
+  "a fault that the signer does not feel": "fault without effect",
   "a fault that does not end": "no recovery",
   "a promise that is late": "late promise",
   "a promise that hangs": "hanging promise",

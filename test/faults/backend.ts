@@ -33,6 +33,11 @@ export interface FaultSwitch {
   readonly codes?: readonly SignerErrorCode[] | undefined;
   /** How long after the fault calls may still fail. Milliseconds, default 5000. */
   readonly recoveryMs?: number | undefined;
+  /**
+   * For a fault with which every call may give a token: a count that grows when the signer has felt it, such as that of
+   * connections.
+   */
+  readonly felt?: (() => number) | undefined;
 }
 
 /** What signs the tokens of an OP. */

@@ -134,13 +134,14 @@ async function runEpisode(stage: Stage, episode: Episode): Promise<EpisodeResult
   const { provider, load, backend, faults } = stage;
   const { kind, concurrency } = episode;
   const row = KINDS[kind];
-  const fault = faults[kind] ?? { on: () => undefined, off: () => undefined };
+  const fault: FaultSwitch = faults[kind] ?? { on: () => undefined, off: () => undefined };
   const effect = fault.effect ?? row.effect;
   const allowed = { effect, codes: [...row.codes, ...(fault.codes ?? [])] };
 
   const calm = await load.run({ calls: episode.calm, concurrency, allowed: SIGNS });
   stage.add(calm);
   backend.forget();
+  const feltBefore = fault.felt?.() ?? 0;
   // Calls are under way when it begins.
   let acting = true;
   const hitting = load.run({ calls: concurrency, concurrency, allowed, goOn: () => acting });
@@ -149,6 +150,7 @@ async function runEpisode(stage: Stage, episode: Episode): Promise<EpisodeResult
   });
   const first = await hitting;
   const more = await load.run({ calls: Math.ceil(concurrency / 2), concurrency, allowed });
+  const felt = fault.felt === undefined ? undefined : fault.felt() - feltBefore;
   await fault.off();
   if (kind === "shutdown") await provider.startAgain();
   const boundMs = fault.recoveryMs ?? RECOVERY_MS;
@@ -172,7 +174,7 @@ async function runEpisode(stage: Stage, episode: Episode): Promise<EpisodeResult
       ...failures,
       ...first.findings,
       ...more.findings,
-      ...judgeFault(kind, effect, calls - signed),
+      ...judgeFault(kind, effect, calls - signed, felt),
       ...recovery.findings,
     ],
   };

@@ -126,8 +126,12 @@ function judgeError(thrown: unknown, { effect, codes }: Allowed): readonly Findi
   return findings;
 }
 
-/** Judges a fault that is over. `failed`: how many of its calls failed. */
-export function judgeFault(kind: string, effect: Effect, failed: number): readonly Finding[] {
-  if (effect !== "fails" || failed > 0) return [];
-  return [{ rule: "fault without effect", what: `${kind}: every call gave a token` }];
+/**
+ * Judges a fault that is over. `failed`: how many of its calls failed. `felt`: by how much the count has grown that shows that the
+ * signer felt it, if the backend has one.
+ */
+export function judgeFault(kind: string, effect: Effect, failed: number, felt?: number): readonly Finding[] {
+  const rule = "fault without effect";
+  if (effect === "fails" && failed === 0) return [{ rule, what: `${kind}: every call gave a token` }];
+  return failed > 0 || felt === undefined || felt > 0 ? [] : [{ rule, what: `${kind}: the signer has not felt it` }];
 }

@@ -75,6 +75,10 @@ const DEFECTS: Readonly<Record<string, Defect>> = {
     plan: WITH_A_FAULT,
     faults: { unavailable: { on: () => undefined, off: () => undefined } },
   },
+  "a fault that the signer does not feel": {
+    plan: WITH_A_FAULT,
+    faults: { unavailable: { on: () => undefined, off: () => undefined, effect: "either", felt: () => 7 } },
+  },
   "a fault that does not end": {
     plan: WITH_A_FAULT,
     faults: { unavailable: { on: () => void (failing = "unavailable"), off: () => undefined, recoveryMs: 200 } },

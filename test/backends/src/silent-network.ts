@@ -6,6 +6,8 @@ export interface SilentNetwork extends AsyncDisposable {
   readonly port: number;
   /** Connections made through it. */
   readonly connections: number;
+  /** Connections through it that are open now. */
+  readonly open: number;
   /** Lost connections on which the client sent something afterwards. */
   readonly usedLost: number;
   /** From now on nothing passes on the open connections. New ones work. */
@@ -52,6 +54,9 @@ export async function startSilentNetwork(target: number): Promise<SilentNetwork>
     port: (server.address() as AddressInfo).port,
     get connections() {
       return connections;
+    },
+    get open() {
+      return pairs.size;
     },
     get usedLost() {
       return usedLost.size;

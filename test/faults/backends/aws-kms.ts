@@ -43,7 +43,11 @@ export async function startAwsKms(transport: "sdk" | "https"): Promise<FaultyBac
     faults: {
       ...serviceFaults(fake.faults, "Sign"),
       restart: restartSwitch(fake.goAway, fake.comeBack),
-      "dead-connections": { on: () => fake.forgetConnections("silent"), off: () => undefined },
+      "dead-connections": {
+        on: () => fake.forgetConnections("silent"),
+        off: () => undefined,
+        felt: () => fake.sockets.total,
+      },
       "credentials-expired": { on: () => refuse(false), off: accept, effect: "fails", recoveryMs: CREDENTIALS_MS },
       "credentials-hanging": { on: () => refuse(true), off: accept, recoveryMs: CREDENTIALS_MS },
       "alias-moved": {

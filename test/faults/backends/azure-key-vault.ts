@@ -49,10 +49,19 @@ export async function startAzureKeyVault(): Promise<FaultyBackend> {
     faults: {
       ...serviceFaults(fake.faults, "sign"),
       restart: restartSwitch(fake.goAway, fake.comeBack),
-      "dead-connections": { on: () => fake.forgetConnections(), off: () => undefined },
+      "dead-connections": {
+        on: () => fake.forgetConnections(),
+        off: () => undefined,
+        felt: () => fake.sockets.total,
+      },
       "alias-moved": { on: (key) => void keys.get(key)?.rotate(), off: () => undefined },
       // The credential has another one, so that no call need fail.
-      "credentials-expired": { on: () => entra.revokeAll(), off: () => undefined, recoveryMs: CREDENTIALS_MS },
+      "credentials-expired": {
+        on: () => entra.revokeAll(),
+        off: () => undefined,
+        recoveryMs: CREDENTIALS_MS,
+        felt: () => entra.issued.length,
+      },
       "credentials-hanging": { on: hang, off: gate.open, recoveryMs: CREDENTIALS_MS },
     },
     open: () => stillOpen(fake.sockets.open, "connections to the vault"),

@@ -44,7 +44,11 @@ export async function startGcpKms(transport: "grpc" | "rest"): Promise<FaultyBac
     faults: {
       ...faults,
       restart: { on: () => fake.setReachable(false), off: () => fake.setReachable(true) },
-      "dead-connections": { on: () => network.loseOpenOnes(), off: () => undefined },
+      "dead-connections": {
+        on: () => network.loseOpenOnes(),
+        off: () => undefined,
+        felt: () => network.connections,
+      },
       "alias-moved": { on: () => void fake.addVersion(), off: () => undefined },
       ...(client !== undefined && {
         "credentials-hanging": { on: credentials.gate.shut, off: credentials.gate.open },

@@ -4,6 +4,7 @@ import { startOpenbao } from "@signpost/test-backends/openbao";
 import { startSilentNetwork } from "@signpost/test-backends/silent-network";
 import { type BackendKey, type FaultyBackend, OPEN_DEADLINE_MS, POLICY } from "../backend.ts";
 import { createGate } from "./gate.ts";
+import { stillOpen } from "./switches.ts";
 
 /** A refused token is replaced at most every 5 seconds. Milliseconds. */
 const CREDENTIALS_MS = 8_000;
@@ -68,7 +69,11 @@ export async function startOpenbaoServer(): Promise<FaultyBackend> {
     faults: {
       restart: { on: server.kill, off: server.restart, recoveryMs: 15_000 },
       frozen: { on: server.freeze, off: server.thaw, effect: "fails" },
-      "dead-connections": { on: () => network.loseOpenOnes(), off: () => undefined },
+      "dead-connections": {
+        on: () => network.loseOpenOnes(),
+        off: () => undefined,
+        felt: () => network.connections,
+      },
       "half-open": {
         on: () => {
           network.loseNewOnes(true);
@@ -99,7 +104,7 @@ export async function startOpenbaoServer(): Promise<FaultyBackend> {
         off: () => undefined,
       },
     },
-    open: () => [],
+    open: () => stillOpen(network.open, "connections to the server"),
     forget: () => undefined,
     stop: async () => {
       await network[Symbol.asyncDispose]();

@@ -1,5 +1,5 @@
 import { openPkcs11Signer } from "@signpost/pkcs11";
-import { startShim } from "@signpost/test-backends/pkcs11-shim";
+import { type ShimFunction, startShim } from "@signpost/test-backends/pkcs11-shim";
 import { startSoftHsm } from "@signpost/test-backends/softhsm";
 import { type FaultSwitch, type FaultyBackend, OPEN_DEADLINE_MS, POLICY } from "../backend.ts";
 import type { Kind } from "../kinds.ts";
@@ -51,10 +51,11 @@ export async function startPkcs11(isolation: "thread" | "process"): Promise<Faul
     recoveryMs: RECOVERY_MS,
     ...others,
   });
+  const callsOf = (name: ShimFunction) => (): number => shim.calls(name);
   const inThreads: Partial<Record<Kind, FaultSwitch>> = {
-    "session-lost": once(() => closeAllSessions(shim.module, token)),
-    "credentials-expired": once(() => logOut(shim.module, token)),
-    "module-finalized": once(() => finalize(shim.module)),
+    "session-lost": once(() => closeAllSessions(shim.module, token), { felt: callsOf("C_OpenSession") }),
+    "credentials-expired": once(() => logOut(shim.module, token), { felt: callsOf("C_Login") }),
+    "module-finalized": once(() => finalize(shim.module), { felt: callsOf("C_Initialize") }),
     "credentials-hanging": {
       on: () => {
         gate.shut();
@@ -65,9 +66,14 @@ export async function startPkcs11(isolation: "thread" | "process"): Promise<Faul
     },
   };
   const inProcess: Partial<Record<Kind, FaultSwitch>> = {
-    "session-lost": shimmed(() => shim.fail("C_Sign", CKR.SESSION_HANDLE_INVALID, { times: 2 * SESSIONS })),
-    "credentials-expired": shimmed(() => shim.fail("C_SignInit", CKR.USER_NOT_LOGGED_IN, { times: SESSIONS })),
-    "process-killed": once(() => signalChildren("SIGKILL")),
+    "session-lost": shimmed(() => shim.fail("C_Sign", CKR.SESSION_HANDLE_INVALID, { times: 2 * SESSIONS }), {
+      felt: callsOf("C_OpenSession"),
+    }),
+    "credentials-expired": shimmed(() => shim.fail("C_SignInit", CKR.USER_NOT_LOGGED_IN, { times: SESSIONS }), {
+      // Those that were refused. The token is logged in, so nothing logs in again.
+      felt: () => shim.calls("C_SignInit") - shim.calls("C_Sign"),
+    }),
+    "process-killed": once(() => signalChildren("SIGKILL"), { felt: callsOf("C_Initialize") }),
     "process-stopped": once(() => signalChildren("SIGSTOP")),
     "credentials-hanging": {
       on: () => {

@@ -45,7 +45,11 @@ export async function startVaultTransit(): Promise<FaultyBackend> {
     faults: {
       ...serviceFaults(fake.faults, "sign"),
       restart: restartSwitch(fake.goAway, fake.comeBack),
-      "dead-connections": { on: () => fake.forgetConnections(), off: () => undefined },
+      "dead-connections": {
+        on: () => fake.forgetConnections(),
+        off: () => undefined,
+        felt: () => fake.sockets.total,
+      },
       "credentials-expired": { on: refuse, off: accept, effect: "fails", recoveryMs: CREDENTIALS_MS },
       "credentials-hanging": {
         on: () => {
