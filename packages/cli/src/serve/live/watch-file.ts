@@ -27,6 +27,8 @@ const MISSING = "";
 export async function watchFile(path: string, options: WatchOptions): Promise<void> {
   const { signal, onChange, pollMs = POLL_MS, notices = true } = options;
   let seen = await fingerprint(path);
+  // A signal that has aborted calls no listener, which would stop the polls.
+  if (signal.aborted) return;
   let settling: NodeJS.Timeout | undefined;
   let looking = false;
 
