@@ -51,6 +51,8 @@ describe("a JSON object", () => {
     ["a list", "[]", undefined, "the body is JSON, but not an object"],
     ["null", "null", undefined, "the body is JSON, but not an object"],
     ["text", '"a"', undefined, "the body is JSON, but not an object"],
+    ["markup after 199 spaces", `${" ".repeat(199)}<html>`, undefined, "the body is HTML or XML, not JSON"],
+    ["markup after 200 spaces", `${" ".repeat(200)}<html>`, undefined, "the body is not JSON"],
   ])("is not there if the body has %s", (_what, body, coding, fault) => {
     const found = read(body, coding);
     if (typeof fault === "string") expect(found).toBe(fault);

@@ -135,9 +135,9 @@ const AGE_ROUNDING_MS = 1000;
  * Whether a cache answered with a copy that is older than the last set, as a CDN does from another of its machines. Judged by `Age`
  * alone, and on the faster of our clocks, so that no change is taken for an older copy.
  */
-function isOlderCopy({ age, body, instant }: SetSeen, last: SetSeen): boolean {
-  if (age === undefined || body === last.body) return false;
-  return elapsedMs(last.instant, instant) + last.tookMs + AGE_ROUNDING_MS < (age - (last.age ?? 0)) * 1000;
+function isOlderCopy({ age = 0, body, instant }: SetSeen, last: SetSeen): boolean {
+  const sinceMs = elapsedMs(last.instant, instant) + last.tookMs + AGE_ROUNDING_MS;
+  return body !== last.body && sinceMs < (age - (last.age ?? 0)) * 1000;
 }
 
 /** An older copy changes no key, but it is still given to others. */
@@ -172,12 +172,10 @@ export function passed(state: WatchState, now: number): Step {
   return { state: { ...state, pending }, events };
 }
 
-/** When time next changes something. Undefined if it never does. */
-export function nextMoment({ pending }: WatchState): number | undefined {
-  const moments = pending.flatMap(({ direct, shared, isDirectTold }) => [isDirectTold ? shared : direct, shared]);
-  return moments.reduce<number | undefined>((soonest, one) => {
-    return one !== undefined && (soonest === undefined || one < soonest) ? one : soonest;
-  }, undefined);
+/** When time next changes something. Infinity if it never does. */
+export function nextMoment({ pending }: WatchState): number {
+  const moments = pending.map(({ direct, shared, isDirectTold }) => (isDirectTold ? shared : direct) ?? Infinity);
+  return moments.reduce((soonest, one) => Math.min(soonest, one), Infinity);
 }
 
 function missing(keys: readonly WatchedKey[], from: readonly WatchedKey[]): readonly WatchedKey[] {

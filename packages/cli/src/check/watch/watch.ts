@@ -52,7 +52,7 @@ export async function* watch(target: Target, options: WatchOptions): AsyncGenera
       const due = passed(state, now);
       ({ state } = due);
       if (due.events.length > 0) yield due;
-      const untilMomentMs = (nextMoment(state) ?? Infinity) - now;
+      const untilMomentMs = nextMoment(state) - now;
       await delay(Math.max(0, Math.min(leftMs, untilMomentMs)), undefined, { signal });
     }
     exchange = await prober.ask(get(place));
