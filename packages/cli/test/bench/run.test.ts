@@ -3,7 +3,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { guardSigner, spkiToJwk, type GuardedSigner, type GuardPolicy } from "@signpost/core";
 import { createSigner } from "@signpost/core/adapter";
-import { beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { BenchFlags } from "../../src/bench/command.ts";
 import { runBench } from "../../src/bench/run.ts";
 import type { OpenRaw, RawOrder } from "../../src/bench/side.ts";
@@ -229,4 +229,25 @@ test("a command that was stopped prints what it has, and is not ok", async () =>
   const { ok, wasStopped, levels } = JSON.parse(context.printed());
   expect([ok, wasStopped, levels.length]).toEqual([false, true, 1]);
   expect(fake.events.slice(-2)).toEqual(["close bare", "close key"]);
+});
+
+test("a person is told how many calls ended, five times a second, and no timer is left", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  let ms = 200;
+  fake.sign = async () => void vi.advanceTimersByTime(ms);
+  const told: string[] = [];
+  const during: CliContext["during"] = (_text, work) => work((text) => void told.push(text));
+  const few = { calls: 3, concurrency: [1], raw: true };
+  await runBench(contextOf({ during }), few, "local:");
+  // Nothing has ended at the first call. Then come those of Signpost.
+  expect(told).toEqual([5, 6, 7].map((calls) => `Signing, 1 at once: ${calls} calls`));
+  ms = 199;
+  told.length = 0;
+  await runBench(contextOf({ during }), few, "local:");
+  expect(told).toHaveLength(3);
+  ms = 66;
+  told.length = 0;
+  await runBench(contextOf({ during }), few, "local:");
+  expect([told.length, vi.getTimerCount()]).toEqual([1, 0]);
 });
