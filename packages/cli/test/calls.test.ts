@@ -53,6 +53,32 @@ test.each([
   expect(kmsPlace(`awskms://${host}/alias/op`, {}, {}).endpoint).toBe(`${scheme}://${host}`);
 });
 
+const KMS_ARN = "arn:aws:kms:eu-west-1:111122223333:key/1";
+test.each<[uri: string, options: object, env: NodeJS.ProcessEnv, place: object]>([
+  ["awskms://kms.example/a?scheme=http", {}, {}, { endpoint: "http://kms.example", region: undefined, id: "a" }],
+  ["awskms://localhost:4566/a?scheme=https", {}, {}, { endpoint: "https://localhost:4566", id: "a" }],
+  ["AWSKMS:///alias/op?region=eu-west-1", {}, {}, { endpoint: undefined, region: "eu-west-1", id: "alias/op" }],
+  [`awskms:///${KMS_ARN}`, { region: "us-east-1" }, {}, { region: "eu-west-1", id: KMS_ARN }],
+  [`awskms:///${KMS_ARN}?region=eu-west-2`, {}, {}, { region: "eu-west-2", id: KMS_ARN }],
+  ["awskms:///alias/op", { region: "us-east-1" }, {}, { region: "us-east-1" }],
+  ["awskms:///alias/op", { region: () => "us-east-1" }, {}, { region: undefined }],
+  [
+    "awskms:///alias/op",
+    { endpoint: "https://a.example" },
+    { AWS_ENDPOINT_URL: "b" },
+    { endpoint: "https://a.example" },
+  ],
+  ["awskms://kms.example/a", { endpoint: "https://a.example" }, {}, { endpoint: "https://kms.example" }],
+  ["awskms:///a", {}, { AWS_ENDPOINT_URL: "all", AWS_ENDPOINT_URL_KMS: "kms" }, { endpoint: "kms" }],
+  ["awskms:///a", {}, { AWS_ENDPOINT_URL: "all", AWS_ENDPOINT_URL_KMS: "" }, { endpoint: "all" }],
+  ["awskms:///a", {}, { AWS_ENDPOINT_URL: "" }, { endpoint: undefined }],
+  ["awskms:///a", {}, { AWS_ENDPOINT_URL: "a", AWS_IGNORE_CONFIGURED_ENDPOINT_URLS: "true" }, { endpoint: undefined }],
+  ["awskms:///a", {}, { AWS_ENDPOINT_URL: "a", AWS_IGNORE_CONFIGURED_ENDPOINT_URLS: "no" }, { endpoint: "a" }],
+  ["xawskms:///a", {}, {}, { endpoint: undefined, region: undefined, id: "" }],
+])("the key URI %s with %o and %o is at %o", (uri, options, env, place) => {
+  expect(kmsPlace(uri, { ...options }, env)).toMatchObject(place);
+});
+
 /** A binding whose token says how many tries are left, and that fails if a login is tried. */
 const binding = (flags: string): string => `
   const FLAGS = { CKF_USER_PIN_FINAL_TRY: 2, CKF_USER_PIN_LOCKED: 4 };

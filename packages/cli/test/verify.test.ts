@@ -132,6 +132,9 @@ const BROKEN: readonly Broken[] = [
     claims: { auth_time: now + 3630 },
   },
   { rule: "audience", words: 'for ["a","b"], and not for client-1', claims: { aud: ["a", "b"] } },
+  { rule: "times", words: "exp: ", claims: { exp: undefined } },
+  { rule: "times", words: "iat: ", claims: { iat: undefined } },
+  { rule: "claims", words: "sub: ", claims: { sub: undefined } },
   { rule: "claims", words: "nonce: expected", flags: { nonce: "n-1" }, claims: { nonce: "n-2" } },
 ];
 

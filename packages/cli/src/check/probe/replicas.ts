@@ -22,17 +22,21 @@ export function readReplicas(list: string): readonly Replica[] {
   return replicas;
 }
 
+/** A host, which may be an address of IPv6 in brackets, and a port. */
+const ADDRESS = /^(?:\[[0-9a-f:.]+\]|[a-z0-9.-]+):\d{1,5}$/i;
+
 function readReplica(name: string): Replica {
   if (/^https?:\/\//i.test(name) && URL.canParse(name)) {
     const url = new URL(name);
     if (url.username === "" && url.password === "") return { name, url, address: undefined };
     throw new ConfigurationError("replicas", "expected URLs without credentials");
   }
-  const [, host = "", bare = "", port = ""] = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9.-]+)):(\d{1,5})$/i.exec(name) ?? [];
-  if (port === "" || Number(port) > 65_535) {
+  const colon = name.lastIndexOf(":");
+  const port = Number(name.slice(colon + 1));
+  if (!ADDRESS.test(name) || port > 65_535) {
     throw new ConfigurationError("replicas", "expected URLs, or addresses such as 10.0.0.7:8443");
   }
-  return { name, url: undefined, address: { host: host === "" ? bare : host, port: Number(port) } };
+  return { name, url: undefined, address: { host: name.slice(0, colon).replaceAll(/[[\]]/g, ""), port } };
 }
 
 /** Asks all replicas for the key set at the same time. If they differ, once more: a change takes a moment. */
