@@ -48,6 +48,40 @@ test("a server has limits for headers, requests, silence and connections that wa
   await close(1000);
 });
 
+describe("a server that hears of a mistake of a client", () => {
+  test.each<[code: string | undefined, isWritable: boolean, reason: string | undefined, status: string]>([
+    ["ERR_HTTP_REQUEST_TIMEOUT", true, "timeout", "408 Request Timeout"],
+    ["HPE_HEADER_OVERFLOW", true, "too_large", "431 Request Header Fields Too Large"],
+    ["HPE_CHUNK_EXTENSIONS_OVERFLOW", true, "too_large", "431 Request Header Fields Too Large"],
+    ["HPE_INVALID_METHOD", true, "malformed", "400 Bad Request"],
+    ["HPE_INVALID_METHOD", false, undefined, ""],
+    ["X_HPE_", true, undefined, ""],
+    ["ECONNRESET", true, undefined, ""],
+    [undefined, true, undefined, ""],
+  ])("%s, on a connection that can be written to (%s), counts %s", async (code, isWritable, reason, status) => {
+    const refused: string[] = [];
+    const nothing = (): void => undefined;
+    const { close } = await listen({
+      place: { host: "127.0.0.1", port: 0, flags: { host: "--host", port: "--port" } },
+      maxConnections: 10,
+      answer: nothing,
+      onRefused: (why) => void refused.push(why),
+      onEvicted: nothing,
+      onFailed: nothing,
+    });
+    const socket = new FakeSocket();
+    socket.writable = isWritable;
+    const error = Object.assign(new Error("it failed"), { code });
+    opened.at(-1)?.server.emit("clientError", error, socket as unknown as Socket);
+    expect(refused).toEqual(reason === undefined ? [] : [reason]);
+    expect(socket.destroyed).toBe(reason === undefined);
+    expect(socket.written).toEqual(
+      reason === undefined ? [] : [`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`],
+    );
+    await close(0);
+  });
+});
+
 class FakeSocket extends EventEmitter {
   bytesRead = 0;
   destroyed = false;

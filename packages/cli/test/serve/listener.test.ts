@@ -79,6 +79,13 @@ describe("a request that no route gets", () => {
   });
 });
 
+test("a request that expects something is answered as any other", async () => {
+  const { origin, heard } = await listening();
+  const raw = await openRaw(origin, get(`${origin}/`, "Expect: nothing\r\nConnection: close"));
+  expect(statuses(await raw.closed())).toEqual([200]);
+  expect(heard.refused).toEqual([]);
+});
+
 describe("a route that throws", () => {
   test("is answered with 500, and told", async () => {
     const error = new TypeError("a mistake");
