@@ -207,6 +207,7 @@ test("a probe is never the signing input of a token, which has base64url charact
   const text = new TextDecoder().decode(probeText());
   expect(text).not.toMatch(/^[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*$/);
   expect(text).toContain(" ");
+  expect(text).toMatch(/^This is a probe of signpost doctor, and not a token\.\n[0-9a-f]{32}\n$/);
   expect(text).not.toBe(new TextDecoder().decode(probeText()));
 });
 

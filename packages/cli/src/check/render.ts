@@ -7,8 +7,10 @@ type Page = Pick<Output, "colors" | "width">;
 
 /** The report for people. What is most urgent comes last, where a terminal ends. */
 export function renderReport(report: CheckReport, page: Page, isShort = false): string {
-  const shown = ORDER.flatMap((verdict) => report.rows.filter((row) => row.verdict === verdict));
-  const rows = shown.filter(({ verdict }) => !isShort || verdict !== "ok").map((row) => cells(row, page));
+  const shown = ORDER.filter((verdict) => !isShort || verdict !== "ok");
+  const rows = shown.flatMap((verdict) =>
+    report.rows.filter((row) => row.verdict === verdict).map((row) => cells(row, MARKS[verdict](page.colors), page)),
+  );
   return [
     ...(report.jwksUrl === undefined ? [] : [`Key set ${page.colors.bold(excerpt(report.jwksUrl, 200))}`, ""]),
     ...(rows.length === 0 ? [] : [tableText(rows, page), ""]),
@@ -17,11 +19,19 @@ export function renderReport(report: CheckReport, page: Page, isShort = false): 
   ].join("\n");
 }
 
-const ORDER: readonly Verdict[] = ["ok", "note", "should", "must"];
+type Shown = Exclude<Verdict, "skipped">;
+const ORDER: readonly Shown[] = ["ok", "note", "should", "must"];
 
-function cells(row: CheckRow, page: Page): readonly string[] {
-  const [clause = ""] = row.clause.split(",");
-  return [mark(row.verdict, page), row.rule, page.colors.dim(clause), told(row, page)];
+const MARKS: Readonly<Record<Shown, (colors: Page["colors"]) => string>> = {
+  must: ({ red }) => red("MUST"),
+  should: ({ yellow }) => yellow("SHOULD"),
+  note: ({ cyan }) => cyan("note"),
+  ok: ({ green }) => green("✓"),
+};
+
+function cells(row: CheckRow, mark: string, page: Page): readonly string[] {
+  const clause = row.clause.replace(/,.*/s, "");
+  return [mark, row.rule, page.colors.dim(clause), told(row, page)];
 }
 
 function told({ title, seen, findings }: CheckRow, page: Page): string {
@@ -34,21 +44,6 @@ function describe({ severity, seen, advice }: CheckFinding, count: number, page:
   // Word by word, so that a line that wraps keeps the style.
   const words = `→ ${advice}`.split(" ").map((word) => page.colors.dim(word));
   return `${which}${seen}\n${words.join(" ")}`;
-}
-
-function mark(verdict: Verdict, { colors }: Page): string {
-  switch (verdict) {
-    case "must":
-      return colors.red("MUST");
-    case "should":
-      return colors.yellow("SHOULD");
-    case "note":
-      return colors.cyan("note");
-    case "ok":
-      return colors.green("✓");
-    case "skipped":
-      return "";
-  }
 }
 
 /** More names than this are not listed. */

@@ -26,6 +26,6 @@ export function instantOrNull(time: number): string | null {
 /** How far away a time is: `in 5 h`, `2 d ago`. */
 export function distance(time: number, from: number): string {
   const seconds = Math.round((time - from) / 1000);
-  if (seconds === 0) return "now";
-  return seconds > 0 ? `in ${duration(seconds)}` : `${duration(-seconds)} ago`;
+  if (seconds > 0) return `in ${duration(seconds)}`;
+  return seconds < 0 ? `${duration(-seconds)} ago` : "now";
 }

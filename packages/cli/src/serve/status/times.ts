@@ -13,6 +13,6 @@ export function timeOf(time: Date): Html {
 
 function distance(time: Date, now: Date): string {
   const seconds = (time.getTime() - now.getTime()) / 1000;
-  if (Math.abs(seconds) < 1) return "now";
-  return seconds > 0 ? `in ${duration(seconds)}` : `${duration(-seconds)} ago`;
+  if (seconds >= 1) return `in ${duration(seconds)}`;
+  return seconds <= -1 ? `${duration(-seconds)} ago` : "now";
 }
