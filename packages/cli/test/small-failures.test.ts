@@ -26,7 +26,7 @@ describe("an error means to the user", () => {
   test.each<[what: string, error: unknown, failure: object]>([
     ["what it says", new CliError(1, "found", "it is", { hint: "look" }), { exitCode: 1, code: "found", hint: "look" }],
     ["a mistake of usage", new ConfigurationError("a", "expected b"), { exitCode: 2, code: "invalid_configuration" }],
-    ["a mistake in a key", new EncodingError("weak_key", "a", "expected b"), { exitCode: 2, code: "weak_key" }],
+    ["a mistake in a key", new EncodingError("weak_key", "a: expected b"), { exitCode: 2, code: "weak_key" }],
     ["a wrong argument of a key", new SignerError("invalid_argument", "no"), { exitCode: 2, code: "invalid_argument" }],
     [
       "a backend that is away",

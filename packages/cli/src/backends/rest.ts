@@ -43,7 +43,8 @@ export async function openRest(origin: string, tls: RestTls, cwd: string): Promi
   const agent = isTls
     ? new TlsAgent({ keepAlive: true, ...(await tlsOptions(tls, cwd)) })
     : new PlainAgent({ keepAlive: true });
-  const place = { protocol, hostname: hostname.replace(/^\[(.*)\]$/, "$1"), ...(port === "" ? {} : { port }), agent };
+  // Without a port, it is that of the protocol.
+  const place = { protocol, hostname: hostname.replace(/^\[(.*)\]$/, "$1"), port, agent };
   const start = isTls ? requestTls : requestPlain;
   return {
     send: ({ method, path, headers, body, signal }) => {
