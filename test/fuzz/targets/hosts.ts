@@ -29,7 +29,7 @@ const inputOf = (header: object, claims: object): string => jws(header, claims).
 export const HOSTS: readonly Target[] = [
   {
     name: "input-signer",
-    parsers: ["core/host/input-signer.ts", "core/host/signing-input.ts"],
+    parsers: ["core/host/input-signer.ts", "core/host/signing-input.ts", "core/signing/header-key.ts"],
     says: "signs only what a verifier takes for a token of this key, and signs all of it",
     structure: "jwt",
     seeds: [

@@ -1,15 +1,12 @@
-import { X509Certificate } from "node:crypto";
 import { decodeBase64url } from "../encoding/base64url.ts";
-import type { P256PublicJwk } from "../encoding/ec-point.ts";
-import { PRIVATE_JWK_MEMBERS } from "../encoding/public-jwk.ts";
 import { ConfigurationError } from "../errors.ts";
 import { given } from "../given.ts";
 import { readOwnKeys } from "../keyset/own-keys.ts";
 import type { ActiveKey, OwnKeys } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { copiedBytes } from "../options/copied-bytes.ts";
-import { isPlainObject } from "../options/plain-object.ts";
 import { readChoice } from "../options/read-values.ts";
+import { certifiedKey, hasPublicKey, requireSameKey } from "../signing/header-key.ts";
 import { withinHookDeadline } from "../signing/hook-deadline.ts";
 import { refuseLateExpiry, requireNumericDates } from "../signing/jwt.ts";
 import { signWith, type SignWithOptions } from "../signing/sign-with.ts";
@@ -129,46 +126,4 @@ function requireParts(input: Uint8Array, { b64, crit }: Readonly<Record<string, 
     "signingInput",
     "expected the header and the payload as base64url without padding, and a dot between them",
   );
-}
-
-/** A verifier takes the key from these members. It would refuse every token of another key. */
-function requireSameKey({ x5c, jwk }: Readonly<Record<string, unknown>>, key: ActiveKey): void {
-  if (x5c !== undefined) requireKey("header.x5c", certifiedKey(x5c), key);
-  if (jwk === undefined) return;
-  requireKey("header.jwk", jwk, key);
-  const secret = PRIVATE_JWK_MEMBERS.find((name) => Object.hasOwn(Object(jwk), name));
-  if (secret === undefined) return;
-  throw new ConfigurationError("header.jwk", `expected a public key, but it has the private member "${secret}"`);
-}
-
-function requireKey(argument: string, named: unknown, { keyId, publicKey }: ActiveKey): void {
-  if (hasPublicKey(named, publicKey)) return;
-  throw new ConfigurationError(argument, `expected the public key of the kid ${JSON.stringify(keyId)}`);
-}
-
-function hasPublicKey(named: unknown, publicKey: P256PublicJwk): boolean {
-  return isPlainObject(named) && Object.entries(publicKey).every(([name, value]) => named[name] === value);
-}
-
-/** The key of the first certificate, which belongs to the key that signs (RFC 7515 section 4.1.6). */
-function certifiedKey(x5c: unknown): unknown {
-  const [leaf] = Array.isArray(x5c) ? x5c.map(readCertificate) : [];
-  try {
-    return leaf?.publicKey.export({ format: "jwk" });
-  } catch {
-    // A kind of key that has no JWK.
-    return undefined;
-  }
-}
-
-/** Only base64 of DER: Node would read PEM, line breaks and trailing bytes too, and verifiers do not. */
-function readCertificate(value: unknown): X509Certificate {
-  try {
-    const der = Buffer.from(String(value), "base64");
-    const certificate = new X509Certificate(der);
-    if (der.toString("base64") === value && certificate.raw.equals(der)) return certificate;
-  } catch {
-    // Refused below.
-  }
-  throw new ConfigurationError("header.x5c", "expected only certificates as base64 of DER, without line breaks");
 }

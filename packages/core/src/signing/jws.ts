@@ -8,6 +8,7 @@ import { copiedBytes } from "../options/copied-bytes.ts";
 import { given } from "../given.ts";
 import { readChoice } from "../options/read-values.ts";
 import { encodeHeader, encodeText } from "./header.ts";
+import { requireSameKey } from "./header-key.ts";
 import { type JsonObject, toJsonObject } from "./json.ts";
 import { SIGN_WITH_OPTIONS, signInput, type SignWithOptions } from "./sign-with.ts";
 
@@ -27,7 +28,10 @@ export interface SignJwsOptions extends SignWithOptions {
    * since the header must name the key. Default: the `kid` of the key that signs.
    */
   readonly kid?: false | undefined;
-  /** Other header members, except `alg` and `kid`, which Signpost sets, and `crit` and `b64`, which it does not support. Default none. */
+  /**
+   * Other header members, except `alg` and `kid`, which Signpost sets, and `crit` and `b64`, which it does not support. `x5c` and
+   * `jwk` must have the public key that signs, since a verifier uses what is there. Default none.
+   */
   readonly header?: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -86,6 +90,7 @@ export async function signPayload(
   const hasKid = readHasKid(options);
   for (let attempts = 1; attempts <= MAX_KEYS_TRIED; attempts += 1) {
     const { active } = currentKeySet(keys);
+    requireSameKey(members, active);
     const header = encodeHeader(active, hasKid, { ...members, ...shown(active, certificates) });
     const input = `${header}.${body}`;
     let signed: Signed;
