@@ -69,6 +69,7 @@ export function startLife(
   // The SDK may ask for credentials as soon as a client is made. The first search waits for the answers.
   const created = keepRecording();
   const connecting = createConnecting();
+  let isConnected = (): boolean => false;
   let running: Search | undefined;
   let hasChannel = false;
   let accepted = false;
@@ -105,9 +106,10 @@ export function startLife(
     return unanswered >= MAX_UNANSWERED && endedAt - silentSince >= patienceMs;
   };
   const find = async (): Promise<ReadyLife> => {
-    const { optionsOf } = await recordRequests(record, () => makeReady(client, "always"));
+    const ready = await recordRequests(record, () => makeReady(client, "always"));
     hasChannel = true;
-    return { life, optionsOf };
+    ({ isConnected } = ready);
+    return { life, optionsOf: ready.optionsOf };
   };
   const life: ClientLife = {
     client,
@@ -143,7 +145,7 @@ export function startLife(
         if (isDead(startedAt, endedAt) && !retired) onSilence(life);
       });
       try {
-        const answer = await connecting.run(make);
+        const answer = await connecting.run(make, isConnected);
         connecting.made();
         heard();
         accepted = true;

@@ -12,8 +12,8 @@ export interface Begun {
 
 /** Connections that a client over gRPC has begun to make. */
 export interface Connecting {
-  /** Makes a call, which may begin a connection. */
-  run<Answer>(make: () => Promise<Answer>): Promise<Answer>;
+  /** Makes a call, which may begin a connection. `isConnected`: whether the client has one now. */
+  run<Answer>(make: () => Promise<Answer>, isConnected: () => boolean): Promise<Answer>;
   /** The service has answered: its connection is made, and the client closes it. */
   made(): void;
   /** The next call may begin another connection. */
@@ -40,8 +40,8 @@ export function createConnecting(): Connecting {
     letGo = undefined;
   };
   return {
-    run: (make) => {
-      if (isMade || own.dropped) return make();
+    run: (make, isConnected) => {
+      if ((isMade && isConnected()) || own.dropped) return make();
       watch();
       // grpc-js goes on connecting after the call.
       letGo ??= beginnings.hold();

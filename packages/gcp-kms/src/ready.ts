@@ -1,5 +1,5 @@
 import { SignerError } from "@signpost/core";
-import { endedError, onCallEnd, type CallBounds } from "@signpost/core/adapter";
+import { endedError, memberOf, onCallEnd, type CallBounds } from "@signpost/core/adapter";
 import type { GcpKmsCallOptions, GcpKmsClientLike } from "./api.ts";
 import { credentialsError, lateError, requireToken } from "./credential-errors.ts";
 import type { RequestRecord } from "./credential-requests.ts";
@@ -16,6 +16,8 @@ export type CallOptionsOf = (bounds: CallBounds) => GcpKmsCallOptions;
 /** A client whose credentials were found. */
 export interface ReadyClient {
   readonly optionsOf: CallOptionsOf;
+  /** Whether it has a connection now. True if it does not say so. */
+  readonly isConnected: () => boolean;
   /**
    * As long as `initialize()` returns this promise, the client is ready without another search. Undefined if each call
    * needs one.
@@ -53,7 +55,11 @@ export async function makeReady(
     requireToken(headers);
     rememberToken(client, headers);
   }
-  return { optionsOf: optionsFor(stub), lasting: asksForToken ? undefined : initialized };
+  return {
+    optionsOf: optionsFor(stub),
+    isConnected: () => isConnected(stub),
+    lasting: asksForToken ? undefined : initialized,
+  };
 }
 
 /** The share of a call's time for credentials. The rest is for reporting that they took too long. */
@@ -105,6 +111,17 @@ export function readyInTime<Ready>(
 // A stub of grpc-js has a channel. The stub for REST is a plain object of functions.
 function isRestStub(stub: unknown): boolean {
   return isObject(stub) && !("getChannel" in stub);
+}
+
+/** The state of a channel of grpc-js that has a connection. */
+const READY = 2;
+
+function isConnected(stub: unknown): boolean {
+  const getChannel = memberOf(stub, "getChannel");
+  const channel: unknown = typeof getChannel === "function" ? Reflect.apply(getChannel, stub, []) : undefined;
+  const getState = memberOf(channel, "getConnectivityState");
+  // It must not begin one.
+  return typeof getState !== "function" || Reflect.apply(getState, channel, [false]) === READY;
 }
 
 /** Only a stub of grpc-js is known to call the interceptors. Another one may use the signal. */

@@ -95,6 +95,7 @@ describe("a connection that is accepted and then silent is closed with its signe
 });
 
 describe("of the connections that a call begins", () => {
+  const connected = (): boolean => true;
   const begin = (): Promise<Socket> => {
     const socket = connect(port, "127.0.0.1").on("error", () => undefined);
     return once(socket, "connect").then(() => socket);
@@ -102,7 +103,7 @@ describe("of the connections that a call begins", () => {
 
   test("all are ended that are not made", async () => {
     const connecting = createConnecting();
-    const socket = await connecting.run(begin);
+    const socket = await connecting.run(begin, connected);
     await untilConnected();
     connecting.end();
     expect(socket.destroyed).toBe(true);
@@ -111,15 +112,24 @@ describe("of the connections that a call begins", () => {
 
   test("those stay on which the service has answered, until a call fails", async () => {
     const connecting = createConnecting();
-    const first = await connecting.run(begin);
+    const first = await connecting.run(begin, connected);
     connecting.made();
-    const second = await connecting.run(begin);
+    const second = await connecting.run(begin, connected);
     connecting.failed();
-    const third = await connecting.run(begin);
+    const third = await connecting.run(begin, connected);
     connecting.end();
     expect([first.destroyed, second.destroyed, third.destroyed]).toEqual([false, false, true]);
     first.destroy();
     second.destroy();
+  });
+
+  test("those are ended too that are begun after a connection was lost while it was idle", async () => {
+    const connecting = createConnecting();
+    await connecting.run(begin, connected);
+    connecting.made();
+    const again = await connecting.run(begin, () => false);
+    connecting.end();
+    expect(again.destroyed).toBe(true);
   });
 
   test("those are ended too that begin after the end", async () => {
@@ -129,7 +139,7 @@ describe("of the connections that a call begins", () => {
     const begun = connecting.run(async () => {
       await waiting;
       return connect(port, "127.0.0.1").on("error", () => undefined);
-    });
+    }, connected);
     connecting.end();
     goOn();
     const socket = await begun;
@@ -144,7 +154,7 @@ describe("of the connections that a call begins", () => {
       asked.end();
       const [found] = (await once(asked, "socket")) as [Socket];
       return found;
-    });
+    }, connected);
     connecting.end();
     expect([asked.destroyed, socket.destroyed]).toEqual([false, false]);
     asked.destroy();
@@ -152,7 +162,7 @@ describe("of the connections that a call begins", () => {
 
   test("those of others stay", async () => {
     const connecting = createConnecting();
-    await connecting.run(begin);
+    await connecting.run(begin, connected);
     const other = await begin();
     connecting.end();
     expect(other.destroyed).toBe(false);

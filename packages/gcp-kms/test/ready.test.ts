@@ -82,3 +82,21 @@ test.each([
 ])("of a call of %d ms, credentials may take %d ms", (timeoutMs, expected) => {
   expect(credentialsTime({ timeoutMs, signal })).toBe(expected);
 });
+
+test.each<[what: string, stub: object, connected: boolean]>([
+  ["idle", { getChannel: () => ({ getConnectivityState: () => 0 }) }, false],
+  ["connecting", { getChannel: () => ({ getConnectivityState: () => 1 }) }, false],
+  ["ready", { getChannel: () => ({ getConnectivityState: () => 2 }) }, true],
+  // Asked to connect, it would say so.
+  [
+    "idle, and is not made to connect",
+    { getChannel: () => ({ getConnectivityState: (tries: boolean) => (tries ? 2 : 0) }) },
+    false,
+  ],
+  ["of a kind that has no states", { getChannel: () => ({}) }, true],
+  ["one for REST", {}, true],
+])("a client has a connection, or none, if its channel is %s", async (_what, stub, connected) => {
+  const client = { ...clientOver("grpc").client, initialize: async () => stub };
+  const { isConnected } = await makeReady(client, "rest");
+  expect(isConnected()).toBe(connected);
+});
