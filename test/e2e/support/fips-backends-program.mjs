@@ -68,7 +68,8 @@ async function byOidcProvider() {
     clientDefaults: { ...signpost.clientDefaults },
   });
   signpost.attach(provider, createJwksEndpoint({ issuer, keys }));
-  server.on("request", provider.callback());
+  const handle = provider.callback();
+  server.on("request", (request, response) => void handle(request, response));
   try {
     const response = await fetch(`${issuer}/token`, {
       method: "POST",
