@@ -109,7 +109,7 @@ interface Broken {
 }
 
 const now = Math.floor(Date.now() / 1000);
-const without = (name: string): JWTPayload => ({ [name]: undefined }) as JWTPayload;
+const without = (name: string): JWTPayload => ({ [name]: undefined });
 const BROKEN: readonly Broken[] = [
   { rule: "algorithm", words: "The header says ES256. Accepted: RS256", flags: { alg: ["RS256"] } },
   { rule: "type", words: "typ logout+jwt, which is not that of an ID token", header: { typ: "logout+jwt" } },

@@ -39,7 +39,7 @@ describe("a connection with TLS", () => {
   ])("for %s asks for the name %s, and for HTTP/1.1", async (url, name) => {
     const { asked, port } = await listening();
     const { socket, tls } = await connect(new URL(url), { host: "127.0.0.1", port }, NEVER);
-    await expect.poll(() => asked).toEqual([{ name, protocol: "http/1.1" }]);
+    await expect.poll(() => asked, { timeout: 60_000 }).toEqual([{ name, protocol: "http/1.1" }]);
     expect(tls).toEqual({
       protocol: "TLSv1.3",
       fault: "DEPTH_ZERO_SELF_SIGNED_CERT",

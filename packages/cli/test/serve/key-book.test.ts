@@ -61,7 +61,7 @@ const B = { keyId: "b", signer: "vault:///transit/keys/b" };
 const AWAY = new SignerError("unavailable", "no answer");
 
 function configOf(list: readonly object[], more: Partial<Config> = {}): LoadedConfig {
-  return { name: "op.json", config: { issuer: "https://op.example", keys: list, ...more } as Config };
+  return { name: "op.json", config: { issuer: "https://op.example", keys: list, ...more } };
 }
 
 function bookWith(signal = new AbortController().signal) {

@@ -11,7 +11,7 @@ const fake = vi.hoisted(() => ({
   canAsk: false,
   versions: [] as (number | undefined)[],
   /** What each load fails with, in order. */
-  failures: [] as unknown[],
+  failures: [] as Error[],
   adopted: [] as boolean[],
   onKept: (_place: string, _error: unknown): void => undefined,
   onError: (_error: unknown): void => undefined,
