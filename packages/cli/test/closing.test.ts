@@ -1,6 +1,6 @@
 import type { GuardedSigner } from "@signpost/core";
 import { createPublicKey } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { chmod, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { certificateOf } from "@signpost/test-backends/self-signed";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
@@ -34,6 +34,8 @@ beforeAll(async () => {
   folder = await createKeyFolder();
   const publicKey = await folder.addKey("a.pem");
   await Promise.all(["b.pem", "c.pem"].map((name) => folder.addKey(name)));
+  // Doctor warns of it, whatever the user's mask is.
+  await chmod(join(folder.path, "a.pem"), 0o644);
   const issuer = "http://127.0.0.1:9";
   const signer = (name: string): string => `local:${join(folder.path, name)}`;
   const allowed = { issuer, allowInsecureIssuer: true };
