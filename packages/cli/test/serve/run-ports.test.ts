@@ -3,8 +3,9 @@ import { CliError } from "../../src/program/cli-error.ts";
 import type { ServeFlags } from "../../src/serve/command.ts";
 import type { Listener, ListenerOptions } from "../../src/serve/http/listener.ts";
 import { runServe } from "../../src/serve/run.ts";
-import { createKeyFolder, type KeyFolder } from "../support/key-folder.ts";
+import type { KeyFolder } from "../support/key-folder.ts";
 import { recordingContext } from "../support/recording-context.ts";
+import { createServedFolder } from "./support/served-folder.ts";
 
 // How both ports are opened and closed, and what they tell, without a network.
 
@@ -29,11 +30,7 @@ vi.mock("../../src/serve/http/listener.ts", async (importOriginal) => ({
 }));
 
 let folder: KeyFolder;
-beforeAll(async () => {
-  folder = await createKeyFolder();
-  const publicKey = await folder.addKey("op.pem");
-  await folder.write("signpost.config.json", { issuer: "https://op.example", keys: [{ keyId: "a", publicKey }] });
-});
+beforeAll(async () => void (folder = await createServedFolder()));
 afterAll(() => folder[Symbol.asyncDispose]());
 
 const listeners = process.listeners("SIGHUP");

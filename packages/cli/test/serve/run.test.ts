@@ -2,17 +2,14 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { programVersion } from "../../src/program/version.ts";
 import type { ServeFlags } from "../../src/serve/command.ts";
 import { runServe } from "../../src/serve/run.ts";
-import { createKeyFolder, type KeyFolder } from "../support/key-folder.ts";
+import type { KeyFolder } from "../support/key-folder.ts";
 import { recordingContext } from "../support/recording-context.ts";
+import { createServedFolder } from "./support/served-folder.ts";
 
 // The life of a server in this process: what it says, what it serves, and what it leaves.
 
 let folder: KeyFolder;
-beforeAll(async () => {
-  folder = await createKeyFolder();
-  const publicKey = await folder.addKey("op.pem");
-  await folder.write("signpost.config.json", { issuer: "https://op.example", keys: [{ keyId: "a", publicKey }] });
-});
+beforeAll(async () => void (folder = await createServedFolder()));
 afterAll(() => folder[Symbol.asyncDispose]());
 
 const ends: (() => Promise<unknown>)[] = [];
