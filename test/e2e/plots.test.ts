@@ -53,7 +53,7 @@ test("no plot is left of results that are gone", () => {
 test("every recovery in the plot is within its bound, and backends that cannot have a fault have none", () => {
   const recoveries = recoveriesOf(campaigns);
   expect(recoveries.filter(({ ms, boundMs }) => !(ms <= boundMs))).toEqual([]);
-  expect(recoveries.filter(({ kind }) => kind === "process-killed").map(({ backend }) => backend)).toEqual([
+  expect(recoveries.filter(({ kind }) => kind === "process-stopped").map(({ backend }) => backend)).toEqual([
     "pkcs11-process",
   ]);
   expect(recoveries.filter(({ kind }) => kind === "rotation")).toEqual([]);
