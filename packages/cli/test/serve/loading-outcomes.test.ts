@@ -202,6 +202,20 @@ describe("a later load", () => {
     expect([ends, loads(), fake.versions]).toEqual([["started"], [1, 2], [1, 2, 3]]);
   });
 
+  test("that is tried again, and then fails for good, is told", async () => {
+    const { log, load } = loading();
+    await load("start");
+    fake.failures.push(AWAY, GONE);
+    await load("change");
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(log.mock.lastCall).toEqual([
+      "error",
+      "load_failed",
+      "there is no such key. Serves what it had, and tries again after SIGHUP or a change of the file",
+      { code: "key_not_found", hint: undefined, reason: "retry" },
+    ]);
+  });
+
   test("by SIGHUP reads keys again, and by a change it does not", async () => {
     const { load } = loading();
     for (const reason of ["start", "change", "signal", "change"] as const) await load(reason);
