@@ -29,7 +29,7 @@ test.each<[what: string, texts: readonly string[], files: readonly string[]]>([
 describe("the token is found that", () => {
   afterEach(() => vi.unstubAllEnvs());
   // SHA-1 and SHA-256 of "corp".
-  const SSO = "/home/op/.aws/sso/cache/ee0bfd2552fbd840c02cc48b6e823320543c450f.json";
+  const SSO = "/srv/op/.aws/sso/cache/ee0bfd2552fbd840c02cc48b6e823320543c450f.json";
   test.each<[what: string, profile: string, member: string, path: string]>([
     ["`aws sso login` keeps for a session", "sso_session = corp", "sso_session", SSO],
     ["it keeps for an address", "sso_start_url = corp", "sso_start_url", SSO],
@@ -41,7 +41,7 @@ describe("the token is found that", () => {
       "/cache/19f4c684a3ff4f2dfa73b8d9098257cfb08e3da6b5ac7f86aa3aa36537018265.json",
     ],
   ])("%s", (_what, profile, member, path) => {
-    vi.stubEnv("HOME", "/home/op");
+    vi.stubEnv("HOME", "/srv/op");
     vi.stubEnv("AWS_LOGIN_CACHE_DIRECTORY", "/cache");
     expect(tokenFilesIn([`[profile op]\n${profile}\n`], "op")).toEqual([{ member, path }]);
   });

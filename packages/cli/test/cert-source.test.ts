@@ -174,7 +174,7 @@ describe("a token", () => {
     expect(token.imported).toEqual(["@signpost/pkcs11"]);
   });
 
-  test("needs no configuration, and none of its own in one", async () => {
+  test("needs no configuration, and none for itself in one", async () => {
     token.chains = [[{ der: Buffer.from("A") }]];
     await folder.write("bare.json", { issuer: "https://op.example", keys: [] });
     await read(URI);

@@ -86,7 +86,7 @@ export function keepSocket(own: Begun, socket: unknown): void {
 
 /** Keeps what was begun until it closes. */
 export function keep({ pending, dropped }: Begun, begun: ClientRequest | Socket): void {
-  // Not here, in the middle of its own start.
+  // Not here, in the middle of its start.
   if (dropped) setImmediate(() => begun.destroy());
   pending.add(begun);
   begun.once("close", () => pending.delete(begun));

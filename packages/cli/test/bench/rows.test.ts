@@ -109,7 +109,7 @@ describe("the slowest percent", () => {
     });
   });
 
-  test("has no row of its own where it ends in the last one", () => {
+  test("has no separate row where it ends in the last one", () => {
     const few = { [FIRST]: 10, [FIRST + 2]: 1 };
     expect(rows({ steps: few, slowFrom: FIRST + 2 })?.isLastOpen).toBe(false);
     expect(rows({ steps: few, slowFrom: FIRST + 50 })).toMatchObject({ isLastOpen: false, counts: [[10, 0, 1]] });

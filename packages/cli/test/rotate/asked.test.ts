@@ -41,7 +41,7 @@ const COMMANDS: readonly (readonly [name: string, run: Command, question: string
   ["emergency", emergency, "Withdraw sig-2026-01, and write this to asked.json?"],
 ];
 
-/** Runs a command on a file of its own. */
+/** Runs a command on a new file. */
 async function asked(run: Command, flags: object = {}, more: Partial<CliContext> = {}) {
   await file("asked.json");
   const context: RecordingContext = { ...recordingContext(path()), ...more };

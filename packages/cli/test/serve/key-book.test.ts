@@ -228,7 +228,7 @@ describe("an entry", () => {
 });
 
 describe("before any key is opened", () => {
-  test("each URI has a key of its own, without certificates", async () => {
+  test("each URI has its key, without certificates", async () => {
     const entries = await unopenedEntries(configOf([A, { ...B, certificates: { chain: "x" } }, { publicKey: PEM }]));
     expect(entries.map((entry) => Object.keys(entry).toSorted())).toEqual([
       ["keyId", "signer"],

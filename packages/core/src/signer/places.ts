@@ -9,7 +9,7 @@ import { copiedBytes } from "../options/copied-bytes.ts";
 // `Symbol.for`, so that two copies of this package agree.
 /** Set by an adapter, with `markPlace`. */
 const PLACE = Symbol.for("@signpost/core/place");
-/** Set by this package on bytes of its own. They may be changed once a signer that was written by hand has them. */
+/** Set by this package on its bytes. They may be changed once a signer that was written by hand has them. */
 const MADE_AT = Symbol.for("@signpost/core/made-at");
 const BLAME = Symbol.for("@signpost/core/blame");
 

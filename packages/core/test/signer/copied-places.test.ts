@@ -167,7 +167,7 @@ describe("verify: first over a signer that copies what a failover gives", () => 
     await expectBadStandbyFound(wrap);
   });
 
-  test("verifies a signature of its own that it writes into memory that a failover gave", async () => {
+  test("verifies its signature that it writes into memory that a failover gave", async () => {
     const { bare } = failoverWithWrongStandby();
     let own: Uint8Array | undefined;
     const mixed: Signer = {
