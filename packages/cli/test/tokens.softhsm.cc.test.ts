@@ -98,7 +98,10 @@ test("a module that the options do not allow is never loaded", async () => {
     code: 1,
     stdout: expect.stringContaining("allowedModules: expected a module on the list"),
   });
-  expect(await cli(["keygen", uri.replace("k1", "new"), "--config", "allowed.json"])).toMatchObject({ code: 2 });
+  expect(await cli(["keygen", uri.replace("k1", "new"), "--config", "allowed.json"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("allowedModules: expected a module on the list"),
+  });
   expect(shim.calls("C_Initialize")).toBe(0);
   const examined = await cli(["doctor", allowed, "--config", "allowed.json", "--samples", "0"]);
   expect(examined.stdout).toContain("sensitive and not extractable");

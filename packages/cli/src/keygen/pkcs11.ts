@@ -15,6 +15,8 @@ export const makeTokenKey: MakeKey = async (order) => {
   requireKnownNames(uri);
   const place = await findModule(uri, options, context);
   if (place === undefined) {
+    // The adapter says so if the module is not allowed.
+    if (options["allowedModules"] !== undefined) await opensKey(order.open, uri);
     throw refuse(
       "The PKCS#11 module or its binding was not found",
       "Add module-path= to the URI, and npm install @signpost/pkcs11 pkcs11js",
