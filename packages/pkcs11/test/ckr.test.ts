@@ -1,11 +1,33 @@
 import { createRequire } from "node:module";
 import { describe, expect, test } from "vitest";
 import { ConfigurationError, SignerError } from "@signpost/core";
+import type { CkrCode } from "../src/cryptoki/call.ts";
 import { ckrRule, type RecoveryAction } from "../src/cryptoki/ckr.ts";
 import { CommandError, recoveryAction, toPublicError } from "../src/wire/command-error.ts";
 import type { Failure } from "../src/wire/commands.ts";
 
-const cryptoki = (code: number): CommandError => new CommandError({ kind: "cryptoki", call: "C_Sign", code });
+const cryptoki = (code: CkrCode): CommandError => new CommandError({ kind: "cryptoki", call: "C_Sign", code });
+
+describe("a code above 2^53", () => {
+  test.each([
+    ["-1", -1n, "CKR about 0xffffffffffffffff (pkcs11js rounds codes above 2^53)"],
+    ["a negative int", -(2n ** 31n) + 7n, "CKR about 0xffffffff80000000 (pkcs11js rounds codes above 2^53)"],
+    ["the first above 2^53", 2n ** 53n + 1n, "CKR about 0x20000000000000 (pkcs11js rounds codes above 2^53)"],
+  ])("that pkcs11js has rounded is not given as exact: %s", (_what, code, described) => {
+    // As the class of its errors reads it.
+    const error = cryptoki(Number(BigInt.asUintN(64, code).toString()));
+    expect(error.message).toBe(`C_Sign: ${described}`);
+    expect(error.code).toBeUndefined();
+    expect(recoveryAction(error)).toBe("repeated");
+  });
+
+  test.each([0x7f000000000000a1n, 2 ** 63])("is in a cause that can be written as JSON: %s", (code) => {
+    const error = toPublicError(cryptoki(code));
+    expect(JSON.stringify({ ...error, cause: error.cause })).toBe(
+      '{"name":"SignerError","code":"unavailable","transient":true,"cause":{"name":"Pkcs11Error"}}',
+    );
+  });
+});
 
 describe("what brings a session back, and what a caller sees, by CKR code", () => {
   test.each<[name: string, code: number, action: RecoveryAction, signerCode: string, transient: boolean]>([

@@ -180,6 +180,15 @@ describe("a number with 64 bits", () => {
   });
 });
 
+describe("a CKR code with 64 bits", () => {
+  test.each(ISOLATIONS)("is not shown as another one, isolation %s", async (isolation) => {
+    shim.fail("C_OpenSession", -1);
+    const error: unknown = await openPkcs11Signer(onA({ isolation })).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: "unavailable" });
+    expect(String(error)).toContain("C_OpenSession: CKR about 0xffffffffffffffff (pkcs11js rounds codes above 2^53)");
+  });
+});
+
 describe("tokens that change places", () => {
   test("are told apart by label and serial: no PIN goes to the other one, and the key is found again", async () => {
     const signer = await opener.open(onA({ sessions: 1 }));

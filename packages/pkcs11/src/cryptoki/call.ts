@@ -1,6 +1,9 @@
 const LEAST_NEGATIVE_INT = BigInt.asUintN(64, -(2n ** 31n));
 
-/** A CK_RV. A bigint where a number would be rounded, which no standard code is. */
+/**
+ * A CK_RV. Those of the standard are small numbers. Above 2^53 it is a bigint, or a number that pkcs11js has rounded: its errors
+ * have a number, and only few calls have an error with the digits.
+ */
 export type CkrCode = number | bigint;
 
 /** A CKR code, with the function that returned it. */

@@ -1,6 +1,6 @@
 import { ConfigurationError, SignerError } from "@signpost/core";
 import type { CkrCode } from "../cryptoki/call.ts";
-import { ckrRule, describeCode, type RecoveryAction } from "../cryptoki/ckr.ts";
+import { ckrRule, describeCode, isRounded, type RecoveryAction } from "../cryptoki/ckr.ts";
 import {
   CKR_ARGUMENTS_BAD,
   CKR_CANT_LOCK,
@@ -18,14 +18,20 @@ import { PinError } from "./pin-error.ts";
 /** A failed command, as its thread reported it. The `cause` of the error that callers see. */
 export class CommandError extends Error {
   override readonly name: string = "Pkcs11Error";
-  readonly failure: Failure;
+  readonly #failure: Failure;
   /** The CKR code, when it was one that a number can hold. */
   readonly code?: number;
 
   constructor(failure: Failure) {
     super(describe(failure));
-    this.failure = failure;
-    if (failure.kind === "cryptoki" && typeof failure.code === "number") this.code = failure.code;
+    this.#failure = failure;
+    if (failure.kind !== "cryptoki" || typeof failure.code !== "number" || isRounded(failure.code)) return;
+    this.code = failure.code;
+  }
+
+  /** Not shown by loggers, which may write causes as JSON: a code may be a bigint, which JSON does not have. */
+  get failure(): Failure {
+    return this.#failure;
   }
 }
 
