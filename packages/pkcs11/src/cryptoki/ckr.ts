@@ -153,8 +153,6 @@ export function ckrRule(code: CkrCode): CkrRule {
   return RULES.get(code) ?? { name: `CKR 0x${code.toString(16)}`, ...UNKNOWN };
 }
 
-const HIGHEST = 2n ** 64n - 1n;
-
 /** Whether it is a number that pkcs11js has rounded, so that the code itself is not known. */
 export function isRounded(code: CkrCode): boolean {
   return typeof code === "number" && !Number.isSafeInteger(code);
@@ -163,8 +161,8 @@ export function isRounded(code: CkrCode): boolean {
 /** A CKR code as text: `CKR_DEVICE_ERROR (0x30)`. */
 export function describeCode(code: CkrCode): string {
   if (isRounded(code)) {
-    const nearest = BigInt(code);
-    return `CKR about 0x${(nearest > HIGHEST ? HIGHEST : nearest).toString(16)} (pkcs11js rounds codes above 2^53)`;
+    const nearest = code < 2 ** 64 ? code.toString(16) : "ffffffffffffffff";
+    return `CKR about 0x${nearest} (pkcs11js rounds codes above 2^53)`;
   }
   return `${ckrRule(code).name} (0x${code.toString(16)})`;
 }
