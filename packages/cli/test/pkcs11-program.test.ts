@@ -214,6 +214,11 @@ describe("a module", () => {
       { code: "module_failed", message: "CKR_GENERAL_ERROR" },
     ],
     [
+      "an Error for a code of a vendor",
+      { C_OpenSession: { message: "CKR_VENDOR_DEFINED", code: 0x80000123 } },
+      { code: "module_failed", message: "CKR 0x80000123" },
+    ],
+    [
       "a text",
       { C_OpenSession: "secret" },
       { code: "module_failed", message: "the module threw something that is not an Error" },

@@ -123,6 +123,12 @@ test("a token is found next to one that cannot be read", async () => {
   expect(stdout).toContain("no wrong PIN since the last login");
 });
 
+test("the code of a vendor is shown with its number", async () => {
+  shim.fail("C_GetTokenInfo", 0x80000123);
+  const { stdout } = await cli(["doctor", uriOf("token=hsm-a;object=k1"), "--samples", "0"]);
+  expect(stdout).toMatch(/slot \d+ cannot be read \(CKR 0x80000123\)/);
+});
+
 test("a label that is not UTF-8 is made as it was given, and the entry opens", async () => {
   const { code, stdout } = await cli(["keygen", uriOf("token=hsm-a;object=cl%E9")]);
   expect(code).toBe(0);

@@ -259,8 +259,9 @@ describe("what the module refuses", () => {
 
   test("in a call is called by its name", async () => {
     const { codeOf } = await open();
-    const errors = [new Error("CKR_DEVICE_ERROR:48 secret"), new TypeError("secret"), "text"];
-    expect(errors.map(codeOf)).toEqual(["CKR_DEVICE_ERROR", "TypeError", "Error"]);
+    const ofVendor = Object.assign(new Error("CKR_VENDOR_DEFINED"), { code: 0x80000123 });
+    const errors = [new Error("CKR_DEVICE_ERROR:48 secret"), ofVendor, new TypeError("secret"), "text"];
+    expect(errors.map(codeOf)).toEqual(["CKR_DEVICE_ERROR", "CKR 0x80000123", "TypeError", "Error"]);
   });
 });
 

@@ -1,5 +1,6 @@
 // The child process: loads a PKCS#11 module, does one task, sends the answer and ends.
 import { createRequire } from "node:module";
+import { codeName } from "./code-name.ts";
 import {
   KEY_ATTRIBUTES,
   type KeyAttributes,
@@ -57,7 +58,8 @@ function answerTo(request: ModuleRequest): ModuleAnswer {
   } catch (error) {
     const code = Reflect.get(Object(error), "code");
     // The messages of the module are names such as CKR_PIN_INCORRECT, and contain no argument.
-    const message = error instanceof Error ? error.message : "the module threw something that is not an Error";
+    const text = error instanceof Error ? error.message : "the module threw something that is not an Error";
+    const message = codeName(error) ?? text;
     return { ok: false, code: typeof code === "string" ? code : "module_failed", message };
   }
 }

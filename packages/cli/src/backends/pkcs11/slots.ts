@@ -1,3 +1,4 @@
+import { codeName } from "./code-name.ts";
 import type { TokenUri } from "./uri.ts";
 
 /** What `C_GetTokenInfo` says of a token. */
@@ -41,9 +42,7 @@ export function findSlots(module: SlotCalls, uri: TokenUri): FoundSlots {
     try {
       return [[slot, module.C_GetTokenInfo(slot)] as const];
     } catch (error) {
-      unreadable.push(
-        `slot ${slotNumber(slot)} cannot be read (${error instanceof Error ? error.message : "no code"})`,
-      );
+      unreadable.push(`slot ${slotNumber(slot)} cannot be read (${codeName(error) ?? "no code"})`);
       return [];
     }
   });

@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import { setTimeout as delay } from "node:timers/promises";
+import { codeName } from "../../backends/pkcs11/code-name.ts";
 import { findModule, placeOfOpened, type ModulePlace } from "../../backends/pkcs11/module.ts";
 import { findSlots, type SlotCalls, type TokenInfo } from "../../backends/pkcs11/slots.ts";
 import { CliError } from "../../program/cli-error.ts";
@@ -95,7 +96,7 @@ function openSessions({ module, number, place, concurrency, secret }: SessionsOr
         free.push(taken);
       }
     },
-    codeOf: (error) => (error instanceof Error ? (/CKR_\w+/.exec(error.message)?.[0] ?? error.name) : "Error"),
+    codeOf: (error) => codeName(error) ?? (error instanceof Error ? error.name : "Error"),
     close: async () => {
       // Ctrl-C leaves calls behind, and a module may not be finalized during one: not here, and not by the adapter after this.
       await Promise.race([Promise.allSettled(running), delay(LAST_CALLS_MS, undefined, { ref: false })]);
@@ -112,7 +113,7 @@ async function inModule(open: () => Promise<Side>): Promise<Side> {
   try {
     return await open();
   } catch (error) {
-    const code = /CKR_\w+/.exec(error instanceof Error ? error.message : "")?.[0];
+    const code = codeName(error);
     if (error instanceof CliError || code === undefined) throw error;
     throw new CliError(EXIT.backend, "module_failed", `--raw: the PKCS#11 module refused: ${code}`, { cause: error });
   }
