@@ -1,3 +1,4 @@
+import { endianness } from "node:os";
 import { codeName } from "./code-name.ts";
 import type { TokenUri } from "./uri.ts";
 
@@ -103,9 +104,12 @@ function same(wanted: string | undefined, found: string): boolean {
   return wanted === undefined || trimPadding(wanted) === trimPadding(found);
 }
 
-/** In decimal digits. A CK_ULONG has 8 bytes, on Windows 4. */
+const LITTLE_ENDIAN = endianness() === "LE";
+
+/** In decimal digits. A CK_ULONG has 8 bytes, on Windows 4, in the byte order of the machine. */
 function slotNumber(slot: Buffer): string {
-  return (slot.length === 8 ? slot.readBigUInt64LE() : slot.readUInt32LE()).toString();
+  const bytes = LITTLE_ENDIAN ? Buffer.from(slot.toReversed()) : slot;
+  return (bytes.length === 8 ? bytes.readBigUInt64BE() : bytes.readUInt32BE()).toString();
 }
 
 /** Fixed-size texts are padded with spaces, by some modules with NULs. */
