@@ -18,7 +18,8 @@ export async function readCaFile(path: string): Promise<string> {
       `${EXPECTED}, but it cannot be read: ${String(memberOf(error, "code"))}`,
     );
   });
-  const text = Buffer.from(bytes).toString("latin1");
+  // Without a byte order mark, since TLS would ignore the first certificate behind it.
+  const text = new TextDecoder().decode(bytes);
   if (!text.includes("-----BEGIN ")) throw new ConfigurationError("tls.caFile", EXPECTED);
   requireUsable(text);
   return text;

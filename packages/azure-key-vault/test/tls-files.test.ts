@@ -27,6 +27,13 @@ test("certificates are read as they are", async () => {
   expect(await readCaFile(path)).toBe(cert);
 });
 
+test("certificates are read without a byte order mark, after which TLS would skip the first one", async () => {
+  const both = `${selfSignedCertificate("localhost").cert}${selfSignedCertificate("localhost").cert}`;
+  const path = join(folder, "mark.pem");
+  await writeFile(path, `\uFEFF${both}`);
+  expect(await readCaFile(path)).toBe(both);
+});
+
 test.each<[what: string, content: string | undefined, message: RegExp]>([
   ["a missing one", undefined, /expected a PEM file with certificates, but it cannot be read: ENOENT$/],
   ["one without PEM", "hello", /expected a PEM file with certificates$/],

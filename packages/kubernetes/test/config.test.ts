@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
@@ -116,6 +117,15 @@ describe("refused:", () => {
   test.each([["0.0.0.0"], ["10.0.0.1"], ["example.com"], [""], ["::"]])("the admin address %j", (host) => {
     expect(() => readAdminPlace({ host, port: 0 })).toThrow("admin.host: expected a loopback address");
   });
+});
+
+test("a public key is read without a byte order mark", async () => {
+  await using folder = await privateFolder();
+  const { publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const pem = publicKey.export({ type: "spki", format: "pem" }).toString();
+  await folder.write("sa.pub", `\uFEFF${pem}`);
+  const path = await folder.write("config.json", { ...BASE, legacyKeys: [{ publicKeyFile: "sa.pub" }] });
+  expect((await loadConfig(path)).legacyKeys).toEqual([{ publicKey: pem, excludeFromDiscovery: undefined }]);
 });
 
 test("paths in the options of adapters start at the folder of the configuration, as all others do", async () => {

@@ -12,7 +12,8 @@ const PASSES = /^E(?:[MN]FILE|IO|STALE)$/;
 const READ_MS = 10_000;
 
 /**
- * The token, secret id or JWT in a file, without white space around it. The error names the file, never the content.
+ * The token, secret id or JWT in a file, without a byte order mark and without white space around it. The error names the
+ * file, never the content.
  *
  * @throws SignerError `access_denied`; `unavailable` if the file may be readable later; `timeout` after 10 seconds.
  */
@@ -22,7 +23,7 @@ export async function readSecretFile(argument: string, path: string): Promise<st
   const bytes = await withinDeadline(read, { deadlineMs: READ_MS, message }).catch((error: unknown) => {
     throw unreadable(argument, path, error);
   });
-  const secret = Buffer.from(bytes).toString("latin1").trim();
+  const secret = new TextDecoder().decode(bytes).trim();
   if (isSecret(secret)) return secret;
   throw unusableSecret(`the content of ${describeFile(argument, path)}`);
 }

@@ -69,7 +69,8 @@ async function readPem(argument: string, variable: string, path: string | undefi
   if (path === undefined) return undefined;
   const expected = pemFile(variable);
   try {
-    const text = Buffer.from(await readRegularFile(argument, path, MAX_FILE_BYTES)).toString("latin1");
+    // Without a byte order mark, since TLS would ignore the first certificate behind it.
+    const text = new TextDecoder().decode(await readRegularFile(argument, path, MAX_FILE_BYTES));
     if (text.includes("-----BEGIN ")) return text;
   } catch (error) {
     if (error instanceof ConfigurationError) throw error;

@@ -1,9 +1,12 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type * as promises from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { readSecretFile } from "../src/secret-file.ts";
 import { rejection } from "./support/signatures.ts";
 
-const stat = vi.hoisted(() => vi.fn<() => Promise<never>>());
+const stat = vi.hoisted(() => vi.fn<(path: string) => Promise<unknown>>());
 vi.mock("node:fs/promises", async (load) => ({ ...(await load<typeof promises>()), stat }));
 afterEach(() => void stat.mockReset());
 
@@ -13,6 +16,20 @@ const failure = (code: unknown, path = "/var/run/token"): Promise<unknown> => {
 };
 
 describe("a file with a secret", () => {
+  test("is read without a byte order mark and without white space around the secret", async () => {
+    const real = await vi.importActual<typeof promises>("node:fs/promises");
+    stat.mockImplementation(real.stat);
+    const folder = mkdtempSync(join(tmpdir(), "signpost-vault-secret-"));
+    const path = join(folder, "token");
+    for (const content of ["hvs.token", " hvs.token\r\n", "\uFEFFhvs.token\n"]) {
+      writeFileSync(path, content);
+      expect(await readSecretFile("auth.path", path)).toBe("hvs.token");
+    }
+    writeFileSync(path, Buffer.from([0xff]));
+    expect(await rejection(readSecretFile("auth.path", path))).toMatchObject({ code: "access_denied" });
+    rmSync(folder, { recursive: true });
+  });
+
   test.each(["EMFILE", "ENFILE", "EIO", "ESTALE"])("that fails with %s may be readable later", async (code) => {
     expect(await failure(code)).toMatchObject({
       code: "unavailable",

@@ -79,6 +79,14 @@ describe("a file for TLS", () => {
     expect(await readTlsFiles({ caFile: at("cert.pem") })).toEqual({ ca: cert });
   });
 
+  test("is read without a byte order mark, after which TLS would skip the first certificate", async () => {
+    await writeFile(at("mark.pem"), `\uFEFF${cert}${other.cert}`);
+    await writeFile(at("mark-key.pem"), `\uFEFF${key}`);
+    const files = { caFile: at("mark.pem"), certFile: at("mark.pem"), keyFile: at("mark-key.pem") };
+    const both = `${cert}${other.cert}`;
+    expect(await readTlsFiles(files)).toEqual({ ca: both, cert: both, key });
+  });
+
   test.each(["caFile", "certFile", "keyFile"] as const)("is named if it is wrong: %s", async (name) => {
     const argument = `tls.${name}`;
     const variable = { caFile: "CACERT", certFile: "CLIENT_CERT", keyFile: "CLIENT_KEY" }[name];

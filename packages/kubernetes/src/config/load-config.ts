@@ -68,7 +68,7 @@ async function readFile(argument: string, path: string, maxBytes: number): Promi
   }
 }
 
-/** PEM is ASCII. */
+/** Without a byte order mark. */
 function textOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString("latin1");
+  return new TextDecoder().decode(bytes);
 }
