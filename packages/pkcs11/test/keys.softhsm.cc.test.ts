@@ -9,7 +9,7 @@ import { generateP256Key } from "@signpost/test-backends/pkcs11-keygen";
 import type { SoftHsmToken } from "@signpost/test-backends/softhsm";
 import { logOut, setPublicKeyInfo } from "./support/module-user.ts";
 import { useShimmedToken } from "./support/shimmed-token.ts";
-import { outcome, signsAndVerifies, until } from "./support/signing.ts";
+import { openingOutcome, outcome, signsAndVerifies, until } from "./support/signing.ts";
 
 const at = useShimmedToken();
 
@@ -389,6 +389,24 @@ describe("the PIN", () => {
       }
     },
   );
+
+  test("that was changed admits a signer with the new one if any source that was proven returns it", async () => {
+    for (const isolation of ["thread", "process"] as const) {
+      const base = { ...at.base, isolation, sessions: 1 };
+      const before = at.shim.calls("C_Login");
+      let pin = at.hsm.pin;
+      // This one logs in, and its source never returns the new one.
+      await at.opener.open(base);
+      await at.opener.open({ ...base, pin: () => pin });
+      pin = "24681357";
+      const third = await at.opener.open({ ...base, pin });
+      await until(() => third.health().notes.length > 0);
+      expect(third.health().notes).toEqual([expect.stringMatching(/the PIN was changed/)]);
+      expect(await openingOutcome(at.opener.open({ ...base, pin: "11111111" }))).toBe("pin_incorrect");
+      expect(at.shim.calls("C_Login") - before).toBe(1);
+      await at.opener.closeAll();
+    }
+  });
 
   test.each([[""], ["12\u00003"], ["12\uFFFD3"], [Buffer.from([0xff])], [undefined], [7]])(
     "%j is refused before anything is loaded",

@@ -65,6 +65,83 @@ describe("the PIN that a token accepted, of a signer that is closed", () => {
   });
 });
 
+describe("a PIN that differs from the accepted one", () => {
+  const token = { label: "op", serial: "1" };
+
+  /** The sources that returned the accepted PIN at first, and which of them were compared with since. */
+  async function proven() {
+    const now = { first: "1234", second: "1234", third: "1234" };
+    const asked: string[] = [];
+    const compare: LoginPins["compare"] = async (source, _token, accepted) => {
+      const pin = await readPin(source);
+      if (pin === "1234") return "proven";
+      asked.push(accepted?.name ?? "none");
+      if (accepted !== undefined && pin === (await readPin(accepted))) return "changed";
+      throw differsFromAccepted(token, source.name);
+    };
+    const signers = new SignerPins(token, { ...pins, compare });
+    const first = pinSource(() => now.first, "first");
+    signers.add(first);
+    signers.accepted(await taken(first), false);
+    const ofSecond = (): string => now.second;
+    for (const source of [
+      pinSource(ofSecond, "second"),
+      pinSource(ofSecond, "second again"),
+      pinSource(() => now.third, "third"),
+    ]) {
+      signers.add(source);
+      await signers.admit(source);
+    }
+    const admit = async (pin: string | (() => string)): Promise<string> => {
+      const source = pinSource(pin, "new");
+      signers.add(source);
+      return signers.admit(source).then(
+        () => signers.note(source) ?? "proven",
+        (error: unknown) => String(error),
+      );
+    };
+    return { now, asked, admit };
+  }
+
+  test("is being changed if any proven source returns it now", async () => {
+    const { now, asked, admit } = await proven();
+    now.third = "5678";
+    expect(await admit("5678")).toMatch(/the PIN was changed/);
+    // Each function once.
+    expect(asked).toEqual(["first", "second", "third"]);
+  });
+
+  test("is refused if no proven source returns it, nor a source that was never proven", async () => {
+    const { now, asked, admit } = await proven();
+    now.second = "5678";
+    expect(await admit("5678")).toMatch(/the PIN was changed/);
+    now.second = "1234";
+    asked.length = 0;
+    expect(await admit("5678")).toMatch(/PinError|SignerError/);
+    expect(asked).toEqual(["first", "second", "third"]);
+  });
+
+  test("is refused with the error of the first comparison, and no other source is asked if that one fails", async () => {
+    const failing = pinSource("5678", "failing");
+    let compared = 0;
+    const compare: LoginPins["compare"] = async (source) => {
+      if (source !== failing) return "proven";
+      compared += 1;
+      throw new Error("gone");
+    };
+    const signers = new SignerPins(token, { ...pins, compare });
+    const first = pinSource("1234", "first");
+    signers.add(first);
+    signers.accepted(await taken(first), false);
+    const second = pinSource("1234", "second");
+    signers.add(second);
+    await signers.admit(second);
+    signers.add(failing);
+    await expect(signers.admit(failing)).rejects.toThrow("gone");
+    expect(compared).toBe(1);
+  });
+});
+
 describe.each([
   ["a login", false, 1],
   ["a login for one signature", true, 0],

@@ -138,7 +138,7 @@ export class SignerPins {
     if (accepted === undefined && !this.#isCovered) return;
     if (this.#wereIn.has(source)) return void this.#lookAgain(source);
     // Also if both are the same function: it may return another PIN by now.
-    this.#stands(source, await this.#pins.compare(source, this.#token, accepted), accepted);
+    this.#stands(source, await this.#compare(source, accepted), accepted);
   }
 
   /** The same for a signer that was let in before there was a login of the pool to compare its PIN with. */
@@ -186,6 +186,28 @@ export class SignerPins {
       const attempt = await this.#ask(source).catch(() => undefined);
       if (attempt !== undefined) return { source, attempt };
     }
+  }
+
+  /** While the PIN is being changed, any source that was proven may be the first to return the new one. */
+  async #compare(source: PinSource, accepted: PinSource | undefined): Promise<PinVerdict> {
+    try {
+      return await this.#pins.compare(source, this.#token, accepted);
+    } catch (error) {
+      const verdict = error instanceof PinError ? await this.#compareWithOthers(source, accepted) : undefined;
+      if (verdict === undefined) throw error;
+      return verdict;
+    }
+  }
+
+  async #compareWithOthers(source: PinSource, accepted: PinSource | undefined): Promise<PinVerdict | undefined> {
+    const asked = new Set([accepted?.identity]);
+    for (const other of this.#sources) {
+      if (asked.has(other.identity) || !this.#isProven(other)) continue;
+      asked.add(other.identity);
+      const verdict = await this.#pins.compare(source, this.#token, other).catch(() => undefined);
+      if (verdict !== undefined) return verdict;
+    }
+    return undefined;
   }
 
   /** In the order in which they are tried. A PIN that is not the accepted one is not sent while another one is. */
