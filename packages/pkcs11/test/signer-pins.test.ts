@@ -117,8 +117,19 @@ describe("a PIN that differs from the accepted one", () => {
     expect(await admit("5678")).toMatch(/the PIN was changed/);
     now.second = "1234";
     asked.length = 0;
-    expect(await admit("5678")).toMatch(/PinError|SignerError/);
+    expect(await admit("5678")).toMatch(/is not the one that it accepted/);
     expect(asked).toEqual(["first", "second", "third"]);
+  });
+
+  test("is refused if another thread made the login, and no source here was proven", async () => {
+    const compare: LoginPins["compare"] = async (source) => {
+      throw differsFromAccepted(token, source.name);
+    };
+    const signers = new SignerPins(token, { ...pins, compare });
+    signers.covered();
+    const source = pinSource("5678", "new");
+    signers.add(source);
+    await expect(signers.admit(source)).rejects.toMatchObject({ code: "pin_incorrect" });
   });
 
   test("is refused with the error of the first comparison, and no other source is asked if that one fails", async () => {
