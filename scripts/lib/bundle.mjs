@@ -9,7 +9,10 @@ import { publicPackages } from "./workspace.mjs";
  * @type {Readonly<Record<string, Readonly<Record<string, string>>>>}
  */
 const PROGRAMS = {
-  "packages/pkcs11": { worker: "src/worker/entry.ts", child: "src/process/entry.ts" },
+  "packages/pkcs11": {
+    "signpost-pkcs11-worker": "src/worker/entry.ts",
+    "signpost-pkcs11-child": "src/process/entry.ts",
+  },
   "packages/kubernetes": { bin: "src/bin.ts" },
   "packages/cli": { bin: "src/bin.ts", "pkcs11-program": "src/backends/pkcs11/program.ts" },
 };

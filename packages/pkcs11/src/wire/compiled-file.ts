@@ -6,10 +6,22 @@ import { ConfigurationError } from "@signpost/core";
  * the application's loaders, so they always run JavaScript: the file next to this one or, when the sources themselves
  * run, the last build.
  *
- * @throws ConfigurationError if it is missing, as in a bundle.
+ * The names are not those of the application's own programs, which may be next to its bundle.
+ *
+ * @throws ConfigurationError if it is missing, as in a bundle, or if this process can start no program.
  */
 export function compiledFile(name: "worker" | "child"): URL {
-  return requireProgram(`${name}.js`, import.meta.url);
+  if (name === "child") requireNode(process.getBuiltinModule("node:sea"));
+  return requireProgram(`signpost-pkcs11-${name}.js`, import.meta.url);
+}
+
+/** A single executable application starts itself in place of the child, which would start another one, and so on. */
+export function requireNode(sea: { isSea(): boolean } | undefined): void {
+  if (sea?.isSea() !== true) return;
+  throw new ConfigurationError(
+    "isolation",
+    'expected "thread" in a single executable application, which cannot start a child process',
+  );
 }
 
 /** `here`: URL of the code that starts the program. A CommonJS bundle may have none. */
