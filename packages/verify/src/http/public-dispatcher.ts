@@ -1,4 +1,3 @@
-import { createRequire } from "node:module";
 import { ConfigurationError } from "@signpost/core";
 import { assertOptions, given, memberOf, readCallback } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
@@ -72,15 +71,29 @@ export function createPublicDispatcher(options: PublicDispatcherOptions = {}): D
 
 /** A synchronous function cannot `import`. undici is CommonJS, so this is the same module that `import` returns. */
 function requireUndici(): Undici {
-  // A CommonJS bundle has no URL. The program that was started may be another file, as on AWS Lambda.
-  const from: string | undefined = import.meta.url ?? (typeof __filename === "string" ? __filename : process.argv[1]);
-  try {
-    return createRequire(from ?? process.cwd())("undici") as Undici;
-  } catch (cause) {
-    if (memberOf(cause, "code") !== "MODULE_NOT_FOUND") throw cause;
-    const problem = "could not be loaded: install the package undici, and exclude it from your bundle (external)";
-    throw new ConfigurationError("undici", problem, { cause });
+  // webpack replaces an imported `createRequire` by `undefined`.
+  const { createRequire } = process.getBuiltinModule("node:module");
+  let cause: unknown;
+  for (const place of places()) {
+    try {
+      return createRequire(place)("undici") as Undici;
+    } catch (error) {
+      if (memberOf(error, "code") !== "MODULE_NOT_FOUND") throw error;
+      cause ??= error;
+    }
   }
+  const problem = "could not be loaded: install the package undici, and exclude it from your bundle (external)";
+  throw new ConfigurationError("undici", problem, { cause });
+}
+
+/**
+ * Where to look for it. A CommonJS bundle has no URL, and in one of webpack it is that of the source, where the bundle was made. The
+ * program that was started may be another file, as on AWS Lambda.
+ */
+function places(): readonly string[] {
+  const url: string | undefined = import.meta.url;
+  const file = typeof __filename === "string" ? __filename : undefined;
+  return [url, file, process.argv[1] ?? `${process.cwd()}/`].filter((place) => place !== undefined);
 }
 
 /** The dispatcher, from an undici that is already loaded. */

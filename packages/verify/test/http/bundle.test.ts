@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
-import { build } from "esbuild";
+import { build, type BuildOptions, type Plugin } from "esbuild";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { testKey } from "../support/keys.ts";
 import { jsonAnswer, rawServer } from "../support/raw-server.ts";
@@ -64,7 +64,29 @@ test.each(["esm", "cjs"] as const)("in a bundle, %s, that a program elsewhere lo
   expect(await printedBy(starter)).toBe("function");
 });
 
-async function bundle(folder: string, format: "esm" | "cjs", contents: string = GUARDING): Promise<string> {
+test.each(["esm", "cjs"] as const)("in a bundle, %s, as webpack makes it", async (format) => {
+  // It writes the URL that the source had where the bundle was made, and takes away what it takes for a way to load code.
+  const define = { "import.meta.url": JSON.stringify("file:///where/it/was/made/index.js") };
+  const withoutRequire: Plugin = {
+    name: "without createRequire",
+    setup: (setup) => {
+      setup.onResolve({ filter: /^node:module$/ }, ({ path }) => ({ path, namespace: "empty" }));
+      setup.onLoad({ filter: /./, namespace: "empty" }, () => ({
+        contents: "export const createRequire = undefined;",
+      }));
+    },
+  };
+  expect(await printedBy(await bundle(installed, format, GUARDING, { define, plugins: [withoutRequire] }))).toBe(
+    "function",
+  );
+});
+
+async function bundle(
+  folder: string,
+  format: "esm" | "cjs",
+  contents: string = GUARDING,
+  more: BuildOptions = {},
+): Promise<string> {
   const outfile = join(folder, `program.${format === "esm" ? "mjs" : "cjs"}`);
   const resolveDir = fileURLToPath(new URL("..", import.meta.url));
   await build({
@@ -75,6 +97,7 @@ async function bundle(folder: string, format: "esm" | "cjs", contents: string = 
     platform: "node",
     external: ["undici", "undici/index.js"],
     logLevel: "error",
+    ...more,
     logOverride: { "empty-import-meta": "silent" },
   });
   return outfile;
