@@ -147,6 +147,11 @@ const ENDED_STREAMS: Readonly<Record<string, { readonly status: number; readonly
     status: 8,
     row: { code: "unavailable", text: "the service closed the connection (ENHANCE_YOUR_CALM)" },
   },
+  // INADEQUATE_SECURITY: about TLS, and mostly from something in front of the service. No permission is missing.
+  "Protocol not secure enough": {
+    status: 7,
+    row: { code: "unavailable", text: "the other side refused the TLS of the connection (INADEQUATE_SECURITY)" },
+  },
 };
 
 /** The row for a state. If the version will soon be usable, the error is transient. Any other state is lasting. */

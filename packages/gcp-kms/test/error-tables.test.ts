@@ -102,6 +102,13 @@ describe("the state of a version in a message", () => {
     const calm = "Bandwidth exhausted or memory limit exceeded";
     expect(signerErrorFrom({ code: 8, details: calm }, SUBJECT).code).toBe("unavailable");
     expect(signerErrorFrom({ code: 1, details: calm }, SUBJECT).message).toContain("cancelled in transit");
+    const insecure = {
+      details: "Protocol not secure enough",
+      message: "7 PERMISSION_DENIED: Protocol not secure enough",
+    };
+    const refused = "cannot sign with v: the other side refused the TLS of the connection (INADEQUATE_SECURITY)";
+    expect(signerErrorFrom({ ...insecure, code: 7 }, { ...SUBJECT, permission: "useToSign" }).message).toBe(refused);
+    expect(signerErrorFrom({ ...insecure, code: 5 }, SUBJECT).code).toBe("key_not_found");
   });
 
   test("a checksum that is refused is damage with its own status alone", () => {

@@ -40,6 +40,7 @@ describe("what the client throws becomes one of our codes", () => {
     ["NOT_FOUND", grpcError(5, ""), "key_not_found", false],
     ["ALREADY_EXISTS", grpcError(6, ""), "invalid_argument", false],
     ["PERMISSION_DENIED", grpcError(7, ""), "access_denied", false],
+    ["RST_STREAM with INADEQUATE_SECURITY", grpcError(7, "Protocol not secure enough"), "unavailable", true],
     [
       "GOAWAY with ENHANCE_YOUR_CALM",
       grpcError(8, "Bandwidth exhausted or memory limit exceeded"),
