@@ -8,7 +8,10 @@ export type Sdk = typeof sdk;
 /** Loads the peer dependency when a client is needed. Your own transport does not need it. */
 export async function loadSdk(): Promise<Sdk> {
   try {
-    return await import("@aws-sdk/client-kms");
+    const loaded = await import("@aws-sdk/client-kms");
+    // In some bundles, code that failed to load is there the next time, but empty.
+    if (typeof loaded.KMSClient !== "function") throw new Error("KMSClient is missing");
+    return loaded;
   } catch (cause) {
     throw new ConfigurationError("client", loadingFailure(cause), { cause });
   }
@@ -26,7 +29,7 @@ export function loadingFailure(error: unknown): string {
 // Node's message, for CommonJS and for ES modules.
 const NOT_FOUND = /^Cannot find (?:module|package) '@aws-sdk\/client-kms'/;
 
-// The messages of esbuild, of Node for code that a bundler left unchanged, and of rolldown's CommonJS chunks that need
-// each other.
+// The messages of esbuild, of Node for code that a bundler left unchanged, of rolldown's CommonJS chunks that need each
+// other, and the one above.
 const WITHOUT_COMMONJS =
-  /^Dynamic require of|^(?:require|module|exports|__dirname|__filename) is not defined|require_\w+ is not a function/;
+  /^Dynamic require of|^(?:require|module|exports|__dirname|__filename) is not defined|^\w+ is missing$|require_\w+ is not a function/;

@@ -14,7 +14,9 @@ let shared: AzureKeyVaultCredentialLike | undefined;
  */
 export async function loadDefaultCredential(): Promise<AzureKeyVaultCredentialLike> {
   try {
+    // In some bundles, code that failed to load is there the next time, but empty.
     const { DefaultAzureCredential } = await import("@azure/identity");
+    if (typeof DefaultAzureCredential !== "function") throw new Error("DefaultAzureCredential is missing");
     // Otherwise each command line tool that hangs, such as `az`, would stay, and each time another one would be started.
     shared ??= afterFiles(new DefaultAzureCredential({ processTimeoutInMs: CREDENTIAL_MS }));
     return shared;

@@ -8,7 +8,10 @@ import { textMember } from "@signpost/core/adapter";
  */
 export async function loadUndici(): Promise<typeof undici> {
   try {
-    return await import("undici/index.js");
+    const loaded = await import("undici/index.js");
+    // In some bundles, code that failed to load is there the next time, but empty.
+    if (typeof loaded.Agent !== "function") throw new Error("Agent is missing");
+    return loaded;
   } catch (cause) {
     throw new ConfigurationError("undici", loadingFailure(cause), { cause });
   }
@@ -28,4 +31,4 @@ const NOT_FOUND = /^Cannot find (?:module|package) 'undici(?:\/index\.js)?'/;
 
 /** The messages of esbuild, and of Node for code that a bundler left unchanged. */
 export const WITHOUT_COMMONJS: RegExp =
-  /^Dynamic require of|^(?:require|module|exports|__dirname|__filename) is not defined/;
+  /^Dynamic require of|^(?:require|module|exports|__dirname|__filename) is not defined|^\w+ is missing$/;

@@ -13,3 +13,14 @@ test("a default credential that does not load is named, with the reason as the c
     cause: expect.any(Error) as Error,
   });
 });
+
+test("one that is empty, as the second time in a bundle where it failed, cannot run inside the bundle", async () => {
+  vi.doMock("@azure/identity", () => ({ DefaultAzureCredential: undefined }));
+  await expect(loadDefaultCredential()).rejects.toMatchObject({
+    name: "ConfigurationError",
+    argument: "credential",
+    message: expect.stringMatching(
+      /"DefaultAzureCredential is missing": its CommonJS cannot run inside this bundle/,
+    ) as string,
+  });
+});

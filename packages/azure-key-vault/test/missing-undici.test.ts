@@ -13,3 +13,12 @@ test("undici that does not load is named, with the reason as the cause", async (
     cause: expect.any(Error) as Error,
   });
 });
+
+test("undici that is empty, as the second time in a bundle where it failed, cannot run inside the bundle", async () => {
+  vi.doMock("undici/index.js", () => ({ Agent: undefined }));
+  await expect(loadUndici()).rejects.toMatchObject({
+    name: "ConfigurationError",
+    argument: "undici",
+    message: expect.stringMatching(/failed with "Agent is missing": it.* cannot run inside this bundle/) as string,
+  });
+});

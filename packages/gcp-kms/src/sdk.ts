@@ -21,8 +21,10 @@ export interface Gax {
 export async function loadClientClass(): Promise<ClientClass> {
   try {
     const { KeyManagementServiceClient } = (await import("@google-cloud/kms")) as unknown as {
-      KeyManagementServiceClient: ClientClass;
+      KeyManagementServiceClient: ClientClass | undefined;
     };
+    // In some bundles, code that failed to load is there the next time, but empty.
+    if (typeof KeyManagementServiceClient !== "function") throw new Error("KeyManagementServiceClient is missing");
     return KeyManagementServiceClient;
   } catch (cause) {
     throw new ConfigurationError("client", loadingFailure(cause), { cause });
@@ -41,8 +43,9 @@ export function loadingFailure(error: unknown): string {
 // Node's message, for CommonJS and for ES modules.
 const NOT_FOUND = /^Cannot find (?:module|package) '@google-cloud\/kms'/;
 
-// The messages of esbuild, and of Node for code that a bundler left unchanged.
-const WITHOUT_COMMONJS = /^Dynamic require of|^(?:require|module|exports|__dirname|__filename) is not defined/;
+// The messages of esbuild, of Node for code that a bundler left unchanged, and the one above.
+const WITHOUT_COMMONJS =
+  /^Dynamic require of|^(?:require|module|exports|__dirname|__filename) is not defined|^\w+ is missing$/;
 
 /**
  * The client's own google-gax. The client keeps it under a name that is not public. No other way to this copy works in
