@@ -155,6 +155,7 @@ export function classify(error: unknown): Row {
     BY_NAME.get(nameOf(error)) ??
     bySystemError(error) ??
     byClientName(nameOf(error)) ??
+    byProxy(error) ??
     byStatus(error) ??
     // A client that uses fetch only says that it failed, and has the reason as the cause.
     bySystemError(memberOf(error, "cause")) ??
@@ -227,6 +228,16 @@ function byClientName(name: string): Row | undefined {
   if (name === "TimeoutError") return NO_ANSWER;
   if (name === "AbortError") return { code: "unavailable", text: "the client ended the call" };
   return undefined;
+}
+
+/** What `https-proxy-agent` says, without a code, of a proxy that closed the connection or gave no usable answer. */
+const NO_TUNNEL =
+  /^(?:Proxy connection ended before receiving|No header received from proxy|Invalid header from proxy) CONNECT response/;
+
+function byProxy(error: unknown): Row | undefined {
+  return NO_TUNNEL.test(textMember(error, "message"))
+    ? { code: "unavailable", text: "the proxy made no connection" }
+    : undefined;
 }
 
 export function nameOf(error: unknown): string {

@@ -92,6 +92,14 @@ export function isRedirectError(error: unknown): boolean {
   return REDIRECTS.has(memberOf(error, "type")) || REDIRECTS.has(memberOf(memberOf(error, "cause"), "type"));
 }
 
+/** node-fetch's words for a request that got no answer. Its reason may have no code, as where a proxy closes a connection. */
+const UNANSWERED = /^request to \S+ failed, reason: /;
+
+/** Whether a request failed before anything answered. */
+export function isUnanswered(error: unknown): boolean {
+  return UNANSWERED.test(messageOf(error));
+}
+
 /** How many nested causes are checked. */
 const MAX_DEPTH = 4;
 

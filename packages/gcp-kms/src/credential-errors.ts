@@ -6,6 +6,7 @@ import {
   isClosedClient,
   isNoJson,
   isRedirectError,
+  isUnanswered,
   isUnreadableCode,
   messageOf,
   networkCode,
@@ -61,6 +62,7 @@ function classify(error: unknown): Failure {
   const status = httpStatus(error);
   if (status !== undefined) return answered(status, asked);
   if (code !== undefined) return { code: "unavailable", text: `${asked} cannot be reached (${code})` };
+  if (isUnanswered(error)) return { code: "unavailable", text: `${asked} cannot be reached` };
   const failing = failingFileCode(error);
   if (failing !== undefined) {
     return { code: "unavailable", text: `a file with Google credentials is temporarily unreadable (${failing})` };

@@ -5,6 +5,7 @@ import {
   isClosedClient,
   isNetworkCode,
   isRedirectError,
+  isUnanswered,
   messageOf,
   networkCode,
   type CallSubject,
@@ -184,7 +185,8 @@ export function statusNumber(error: unknown): number | undefined {
   const code = memberOf(error, "code");
   if (typeof code === "string" && isNetworkCode(code)) return 14;
   // 5.x passes redirects on, and 6.x says UNAVAILABLE. A client that uses fetch has the reason only as the cause.
-  if (code === undefined && (isRedirectError(error) || networkCode(error) !== undefined)) return 14;
+  if (code === undefined && (isRedirectError(error) || isUnanswered(error) || networkCode(error) !== undefined))
+    return 14;
   const ended = ENDED_BY_CLIENT.get(memberOf(error, "name"));
   if (ended !== undefined) return ended;
   if (typeof code !== "number") return undefined;

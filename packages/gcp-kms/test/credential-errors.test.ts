@@ -52,6 +52,22 @@ describe("credentials that did not come", () => {
       `${ASKED} cannot be reached (ECONNREFUSED)`,
     ],
     [
+      "a source whose proxy closes the connection",
+      {
+        message:
+          "request to https://sts.example/ failed, reason: Proxy connection ended before receiving CONNECT response",
+        config,
+      },
+      "unavailable",
+      `${ASKED} cannot be reached`,
+    ],
+    [
+      "words about a request that did not fail",
+      { message: "my request to x failed, reason: y" },
+      "access_denied",
+      "no usable Google credentials were found",
+    ],
+    [
       "a source that is no HTTP",
       { code: "HPE_INVALID_CONSTANT", config },
       "unavailable",

@@ -57,6 +57,14 @@ describe("what the client throws becomes one of our codes", () => {
     ["DATA_LOSS", grpcError(15, ""), "integrity", false],
     ["UNAUTHENTICATED", grpcError(16, ""), "access_denied", false],
     [
+      "a proxy that closes the connection, over REST",
+      new Error(
+        "request to https://kms.example/ failed, reason: Proxy connection ended before receiving CONNECT response",
+      ),
+      "unavailable",
+      true,
+    ],
+    [
       "redirections without an end, over REST in 5.x",
       new Error("maximum redirect reached", { cause: Object.assign(new Error("x"), { type: "max-redirect" }) }),
       "unavailable",
