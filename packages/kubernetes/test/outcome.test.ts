@@ -82,6 +82,8 @@ describe("a package is missing", () => {
   test.each([
     [failed("ERR_MODULE_NOT_FOUND", "Cannot find package 'a' imported from b"), true],
     [failed("ERR_MODULE_NOT_FOUND", "Cannot find package 'ab' imported from 'b'"), false],
+    [failed("MODULE_NOT_FOUND", "Cannot find module 'a'\nRequire stack:\n- /bundle.cjs"), true],
+    [failed("MODULE_NOT_FOUND", "Cannot find module 'b'\nRequire stack:\n- 'a'"), false],
     [failed("ERR_REQUIRE_ESM", "Cannot find package 'a'"), false],
     [undefined, false],
     [{ code: "ERR_MODULE_NOT_FOUND" }, false],
