@@ -40,7 +40,7 @@ test.each<[what: string, programs: readonly string[]]>([
 
 test("a CommonJS bundle does not know its own location", () => {
   expect(() => requireProgram("signpost-pkcs11-worker.js", undefined)).toThrow(
-    expect.objectContaining({ message: refused }),
+    expect.objectContaining({ argument: "@signpost/pkcs11", message: refused }),
   );
 });
 
