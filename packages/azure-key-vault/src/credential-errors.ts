@@ -11,6 +11,10 @@ const IN_MESSAGE =
 const NO_ENDPOINTS = /\bendpoints_resolution_error\b/;
 /** The codes of an outage in an answer of the identity provider (RFC 6749 section 4.1.2.1). No member has its status then. */
 const OUTAGE_CODE = /\b(?:temporarily_unavailable|server_error)\b/;
+/** The code of one that limits the rate. */
+const THROTTLE_CODE = /\btoo_many_requests\b/;
+/** What its client library says of an answer without a token. */
+const NO_TOKEN = /\bResponse had no "/;
 /** How Node's errors of a file begin that is missing or may not be read. Their code may be lost. */
 const UNREADABLE_FILE = /^(?:ENOENT|ENOTDIR|EISDIR|EACCES|EPERM)(?=: )/;
 const MAX_DEPTH = 5;
@@ -43,7 +47,9 @@ interface Row {
 function rowOf(error: unknown): Row {
   const all = flatten(error, 0);
   const statuses = all.map(statusOf).filter((each) => typeof each === "number");
-  if (statuses.includes(429)) return { code: "throttled", text: "the identity provider limits the rate" };
+  if (statuses.includes(429) || all.some((each) => THROTTLE_CODE.test(messageOf(each)))) {
+    return { code: "throttled", text: "the identity provider limits the rate" };
+  }
   const outage = statuses.find((status) => status >= 500 || status === 408 || status === 410);
   if (outage !== undefined || all.some((each) => OUTAGE_CODE.test(messageOf(each)))) {
     const told = outage === undefined ? "" : `: HTTP status ${outage}`;
@@ -64,6 +70,9 @@ function rowOf(error: unknown): Row {
   const file = all.map((each) => UNREADABLE_FILE.exec(messageOf(each))?.[0]).find((code) => code !== undefined);
   if (file !== undefined) return { code: "access_denied", text: `a file that it needs cannot be read: ${file}` };
   const isKnown = /^(?:\w*Authentication\w*|CredentialUnavailable)Error$/.test(textMember(error, "name"));
+  if (isKnown && all.some(isUnreadable)) {
+    return { code: "unavailable", text: "the answer of the identity provider is unreadable" };
+  }
   if (isKnown) return { code: "access_denied", text: "no identity, or its credentials are refused" };
   return { code: "unavailable", text: "it failed" };
 }
@@ -71,6 +80,11 @@ function rowOf(error: unknown): Row {
 function isNetworkError(error: unknown): boolean {
   const code = memberOf(error, "code");
   return (typeof code === "string" && NETWORK.test(code)) || IN_MESSAGE.test(messageOf(error));
+}
+
+/** With an empty answer of any status, the client library fails with a TypeError, and does not say the status. */
+function isUnreadable(error: unknown): boolean {
+  return /^(?:Type|Syntax)Error$/.test(textMember(error, "name")) || NO_TOKEN.test(messageOf(error));
 }
 
 function messageOf(error: unknown): string {

@@ -8,6 +8,7 @@ const told = (error: unknown): { code: SignerErrorCode; text: string } => {
 };
 const DOWN = "the identity provider is temporarily unavailable";
 const AWAY = "the identity provider cannot be reached";
+const UNREADABLE = "the answer of the identity provider is unreadable";
 const REFUSED = "no identity, or its credentials are refused";
 
 describe("a credential that fails", () => {
@@ -18,6 +19,12 @@ describe("a credential that fails", () => {
       { errors: [{ status: 500 }, { status: 429 }] },
       "throttled",
       "the identity provider limits the rate",
+    ],
+    [
+      "with 429 in words of the provider",
+      { name: "AuthenticationRequiredError", message: "too_many_requests: x" },
+      "throttled",
+      "the identity provider limits the rate (AuthenticationRequiredError)",
     ],
     ["with 407", { name: "AuthenticationError", statusCode: 407 }, "access_denied", `${REFUSED} (AuthenticationError)`],
     ["with 408", { statusCode: 408 }, "unavailable", `${DOWN}: HTTP status 408`],
@@ -52,6 +59,31 @@ describe("a credential that fails", () => {
       "a file that it needs cannot be read: ENOENT",
     ],
     ["by name", { name: "CredentialUnavailableError" }, "access_denied", `${REFUSED} (CredentialUnavailableError)`],
+    [
+      "by name, over an empty answer",
+      { name: "CredentialUnavailableError", cause: new TypeError("Cannot read properties of undefined") },
+      "unavailable",
+      `${UNREADABLE} (CredentialUnavailableError)`,
+    ],
+    [
+      "by name, over an answer that is no JSON",
+      { name: "CredentialUnavailableError", cause: new SyntaxError("Unexpected token") },
+      "unavailable",
+      `${UNREADABLE} (CredentialUnavailableError)`,
+    ],
+    [
+      "by name, over an answer without a token",
+      { name: "AuthenticationRequiredError", message: 'Response had no "expiresOn" property.' },
+      "unavailable",
+      `${UNREADABLE} (AuthenticationRequiredError)`,
+    ],
+    [
+      "by name, over an error that only looks like one of the language",
+      { name: "CredentialUnavailableError", cause: { name: "MyTypeError" } },
+      "access_denied",
+      `${REFUSED} (CredentialUnavailableError)`,
+    ],
+    ["by a mistake in a function", new TypeError("x is not a function"), "unavailable", "it failed (TypeError)"],
     ["by another name", { name: "MyError" }, "unavailable", "it failed (MyError)"],
     ["with a name that may be a secret", { name: "my error" }, "unavailable", "it failed"],
     ["with a name that begins with one word more", { name: "my AuthenticationError" }, "unavailable", "it failed"],
