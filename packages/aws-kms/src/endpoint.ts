@@ -1,5 +1,5 @@
 import { ConfigurationError } from "@signpost/core";
-import { isLoopbackHost, readEndpoint, type ServiceEndpoint } from "@signpost/core/adapter";
+import { isLoopbackHost, readEndpoint, textMember, type ServiceEndpoint } from "@signpost/core/adapter";
 
 /** The endpoint that is called. */
 export interface EndpointInForce extends ServiceEndpoint {
@@ -14,11 +14,7 @@ function defaultScheme(hostname: string): "http" | "https" {
 
 /** Reads a VPC endpoint, a private one, or an emulator: on the loopback interface, or elsewhere if that is allowed. */
 export function parseEndpoint(argument: string, value: unknown, allowInsecure: boolean): ServiceEndpoint {
-  try {
-    return readEndpoint(argument, value, { allowInsecure });
-  } catch (error) {
-    throw isInsecure(value, error) ? insecure(argument, originOf(value)) : error;
-  }
+  return readEndpoint(argument, value, { allowInsecure, insecureOption: "allowInsecureEndpoint" });
 }
 
 /** The endpoint for the host of a key URI: https, or http on the loopback interface, unless `scheme` says otherwise. */
@@ -51,26 +47,12 @@ export function readConfiguredEndpoint(value: string, source: string, allowInsec
   const { origin, pathname } = new URL(value);
   const path = pathname === "/" ? "" : pathname;
   try {
-    const endpoint = readEndpoint("endpoint", origin, { allowInsecure });
+    const endpoint = parseEndpoint("endpoint", origin, allowInsecure);
     return { ...endpoint, url: `${endpoint.url}${path}`, inUri: path === "" };
   } catch (error) {
-    if (isInsecure(origin, error)) throw insecure("endpoint", `, got ${origin}, ${source}`);
-    throw new ConfigurationError("endpoint", `expected an https: or http: address with a host, ${source}`);
+    const isPlaintext = origin.startsWith("http:");
+    const said = textMember(error, "message").slice("endpoint: ".length);
+    const expected = isPlaintext ? said : "expected an https: or http: address with a host";
+    throw new ConfigurationError("endpoint", `${expected}, ${source}`);
   }
-}
-
-/** What was given, without its path and user, which may hold a password. */
-function originOf(value: unknown): string {
-  return typeof value === "string" && URL.canParse(value) ? `, got ${new URL(value).origin}` : "";
-}
-
-function isInsecure(value: unknown, error: unknown): boolean {
-  return error instanceof ConfigurationError && typeof value === "string" && /^http:/i.test(value);
-}
-
-function insecure(argument: string, got: string): ConfigurationError {
-  return new ConfigurationError(
-    argument,
-    `expected https://HOST[:PORT], or http://HOST[:PORT] on the loopback interface, or allowInsecureEndpoint: true${got}`,
-  );
 }

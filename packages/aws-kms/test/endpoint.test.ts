@@ -183,6 +183,8 @@ describe("an endpoint", () => {
   test("that is given says what else would be accepted", async () => {
     const opening = openAwsKmsSigner({ key: key.arn, endpoint: "http://localstack:4566" });
     await expect(opening).rejects.toMatchObject({ message: expect.stringContaining("allowInsecureEndpoint: true") });
+    const withPath = openAwsKmsSigner({ key: key.arn, endpoint: `${fake.endpoint}/kms` });
+    await expect(withPath).rejects.toMatchObject({ message: expect.stringMatching(/interface, without path/) });
   });
 });
 

@@ -5,6 +5,7 @@ import {
   readEndpoint,
   readFlag,
   readText,
+  type EndpointRules,
   type OptionNames,
   type ServiceEndpoint,
 } from "@signpost/core/adapter";
@@ -136,8 +137,9 @@ function fromEnvironment(what: string, given: unknown, name: string, value: stri
   return variable === undefined || value === undefined ? [] : [`${what} ${value}, from ${variable.name}`];
 }
 
-function rulesOf({ allowInsecureAddress }: VaultTransitConnectionOptions): { readonly allowInsecure: boolean } {
-  return { allowInsecure: readFlag("allowInsecureAddress", allowInsecureAddress) };
+function rulesOf({ allowInsecureAddress }: VaultTransitConnectionOptions): EndpointRules {
+  const insecureOption = "allowInsecureAddress";
+  return { allowInsecure: readFlag(insecureOption, allowInsecureAddress), insecureOption };
 }
 
 function addressOf(options: VaultTransitConnectionOptions): ServiceEndpoint {

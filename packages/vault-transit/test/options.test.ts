@@ -180,7 +180,9 @@ describe("the environment", () => {
     expect(inForce({ auth, address: "http://127.0.0.1:8200" }).address.plaintext).toBe(true);
     expect(inForce({ auth, address: "http://vault:8200", allowInsecureAddress: true }).address.plaintext).toBe(true);
     vi.stubEnv("VAULT_ADDR", "http://vault:8200");
-    expect(() => inForce({ auth })).toThrow(/^VAULT_ADDR: /);
+    expect(() => inForce({ auth })).toThrow(/^VAULT_ADDR: .*, or allowInsecureAddress: true, got http:\/\/vault:8200$/);
+    const elsewhere = { auth, address: "https://vault:8200", clusterAddresses: ["http://node:8200"] };
+    expect(() => inForce(elsewhere)).toThrow(/^clusterAddresses\[0\]: .*, or allowInsecureAddress: true, got http:/);
   });
 });
 

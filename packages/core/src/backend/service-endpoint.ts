@@ -20,6 +20,8 @@ export interface ServiceEndpoint {
 export interface EndpointRules {
   /** Accepts `http:` to any host, for an emulator in another container. Default false. */
   readonly allowInsecure?: boolean | undefined;
+  /** The option that accepts it, for the message of a refusal. Default: there is none. */
+  readonly insecureOption?: string | undefined;
 }
 
 const EXPECTED = "expected https://HOST[:PORT], or http://HOST[:PORT] on the loopback interface";
@@ -49,8 +51,10 @@ export function readEndpoint(name: string, value: unknown, rules: EndpointRules 
     throw new ConfigurationError(name, `${EXPECTED}, without path, query or user`);
   }
   const plaintext = url.protocol === "http:";
-  if (plaintext && !isLoopbackHost(url.hostname) && rules.allowInsecure !== true)
-    throw new ConfigurationError(name, `${EXPECTED}, got ${url.origin}`);
+  if (plaintext && !isLoopbackHost(url.hostname) && rules.allowInsecure !== true) {
+    const option = rules.insecureOption === undefined ? "" : `, or ${rules.insecureOption}: true`;
+    throw new ConfigurationError(name, `${EXPECTED}${option}, got ${url.origin}`);
+  }
   const port = Number(url.port || (plaintext ? 80 : 443));
   return { url: url.origin, host: url.host, hostname: url.hostname, port, plaintext };
 }

@@ -57,6 +57,15 @@ describe("readEndpoint", () => {
     });
   });
 
+  test("says which option would accept plain HTTP, where nothing else is wrong", () => {
+    const rules = { insecureOption: "allowInsecureEndpoint" };
+    const said = (url: string): unknown => thrownBy(() => readEndpoint("endpoint", url, rules));
+    expect(said("http://kms.example.com")).toMatchObject({
+      message: expect.stringMatching(/, or allowInsecureEndpoint: true, got http:\/\/kms\.example\.com$/),
+    });
+    expect(said("http://127.0.0.1/kms")).toMatchObject({ message: expect.not.stringContaining("allowInsecure") });
+  });
+
   test("accepts plain HTTP to another host only by the rule that allows it", () => {
     const text = "http://localstack:4566";
     expect(readEndpoint("endpoint", text, { allowInsecure: true })).toEqual({
