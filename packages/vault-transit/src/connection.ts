@@ -1,8 +1,8 @@
 import type { SignerHealth } from "@signpost/core";
-import type { CallBounds, OpeningPlan } from "@signpost/core/adapter";
+import { withinDeadline, type CallBounds, type OpeningPlan } from "@signpost/core/adapter";
 import type { ApiRequest } from "./api.ts";
 import type { Settings } from "./client.ts";
-import { createCredentials, type Credentials } from "./credentials.ts";
+import { createCredentials, type Credentials, type WaitForToken } from "./credentials.ts";
 import type { CallTarget } from "./errors.ts";
 import type { HttpAnswer } from "./exchange.ts";
 import { createRequester } from "./requester.ts";
@@ -24,10 +24,17 @@ export interface Connection {
   close(): Promise<void>;
 }
 
+/** How much of an attempt a call waits for a token. The rest is enough to report that there is none. */
+const TOKEN_SHARE = 0.9;
+
 /** Opens connections to the server of these settings. Makes no call yet. */
 export async function connect(settings: Settings, plan: OpeningPlan): Promise<Connection> {
   const requester = await createRequester(settings, plan);
-  const credentials = createCredentials(settings.auth, createTokenCalls(requester, plan.bounds.attemptTimeoutMs));
+  const { attemptTimeoutMs } = plan.bounds;
+  const deadlineMs = Math.ceil(attemptTimeoutMs * TOKEN_SHARE);
+  const message = `no token within ${deadlineMs} ms (auth.method ${settings.auth.method}, ${requester.address})`;
+  const wait: WaitForToken = (token, signal) => withinDeadline(() => token, { deadlineMs, signal, message });
+  const credentials = createCredentials(settings.auth, createTokenCalls(requester, attemptTimeoutMs), wait);
   return {
     address: requester.address,
     namespace: requester.namespace,

@@ -1,3 +1,4 @@
+import { untilAborted } from "@signpost/core/adapter";
 import type { VaultTransitAuth } from "./auth.ts";
 import { createGivenToken } from "./given-token.ts";
 import { createLeasedToken } from "./leased-token.ts";
@@ -17,19 +18,26 @@ export interface Credentials {
   close(): Promise<void>;
 }
 
+/** How a call waits for a token that others may wait for too. It ends with the signal, or earlier. */
+export type WaitForToken = <Value>(token: Promise<Value>, signal: AbortSignal) => Promise<Value>;
+
 /** The tokens for the option `auth`. Makes no call yet. */
-export function createCredentials(auth: VaultTransitAuth, calls: TokenCalls): Credentials {
+export function createCredentials(
+  auth: VaultTransitAuth,
+  calls: TokenCalls,
+  wait: WaitForToken = untilAborted,
+): Credentials {
   switch (auth.method) {
     case "token":
       return typeof auth.token === "string"
         ? createGivenToken(auth.token, calls)
-        : createLeasedToken(loginWithFunction(auth.token));
+        : createLeasedToken(loginWithFunction(auth.token), wait);
     case "token-file":
-      return createTokenFile(auth.path);
+      return createTokenFile(auth.path, wait);
     case "approle":
-      return createLeasedToken(loginWithAppRole(auth, calls));
+      return createLeasedToken(loginWithAppRole(auth, calls), wait);
     case "kubernetes":
-      return createLeasedToken(loginWithKubernetes(auth, calls));
+      return createLeasedToken(loginWithKubernetes(auth, calls), wait);
     case "none":
       return NO_CREDENTIALS;
   }

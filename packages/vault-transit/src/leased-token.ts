@@ -8,7 +8,7 @@ import {
   withinDeadline,
   type Instant,
 } from "@signpost/core/adapter";
-import type { Credentials } from "./credentials.ts";
+import type { Credentials, WaitForToken } from "./credentials.ts";
 import { createLeaseClock } from "./lease-clock.ts";
 import type { TokenMaker } from "./logins.ts";
 import type { Lease } from "./token-calls.ts";
@@ -32,7 +32,7 @@ interface Held extends Lease {
  * Tokens from a login. A token is renewed at two thirds of its lease, or replaced by a new login if it cannot be renewed
  * any more. Calls that need a login share it, and each waits for it only until its own signal.
  */
-export function createLeasedToken(maker: TokenMaker): Credentials {
+export function createLeasedToken(maker: TokenMaker, wait: WaitForToken = untilAborted): Credentials {
   let held: Held | undefined;
   let loggingIn: Promise<Held> | undefined;
   let renewing: Promise<void> | undefined;
@@ -116,13 +116,13 @@ export function createLeasedToken(maker: TokenMaker): Credentials {
   return {
     token: async (signal) => {
       if (closed) throw closedError();
-      if (held === undefined || clock.isOver()) return (await untilAborted(logIn(), signal)).token;
+      if (held === undefined || clock.isOver()) return (await wait(logIn(), signal)).token;
       if (clock.isDue()) renew();
       return held.token;
     },
     another: async (refused, signal) => {
       if (closed) return undefined;
-      const { token } = await untilAborted(replacing(refused), signal);
+      const { token } = await wait(replacing(refused), signal);
       return token === refused ? undefined : token;
     },
     trouble: () => trouble.note(),

@@ -7,7 +7,7 @@ import {
   withinDeadline,
   type Instant,
 } from "@signpost/core/adapter";
-import type { Credentials } from "./credentials.ts";
+import type { Credentials, WaitForToken } from "./credentials.ts";
 import { lateMessage, readSecretFile } from "./secret-file.ts";
 
 /** How long a token is used before its file is read again. Milliseconds. */
@@ -16,7 +16,7 @@ const FRESH_MS = 1000;
 const WAIT_MS = 500;
 
 /** A file with a token, which another program renews and replaces. */
-export function createTokenFile(path: string): Credentials {
+export function createTokenFile(path: string, wait: WaitForToken = untilAborted): Credentials {
   let known: { readonly token: string; readonly readAt: Instant } | undefined;
   const trouble = createTrouble("the token's file cannot be read");
   let reading: Promise<string> | undefined;
@@ -35,7 +35,7 @@ export function createTokenFile(path: string): Credentials {
     reading ??= readNow().finally(() => {
       reading = undefined;
     });
-    return untilAborted(reading, signal);
+    return wait(reading, signal);
   };
   const readSoon = async (signal: AbortSignal): Promise<string> => {
     const message = lateMessage("auth.path", path, WAIT_MS);

@@ -1,7 +1,7 @@
-import { beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { planOpening } from "@signpost/core/adapter";
 import { connect, type Connection } from "../src/connection.ts";
-import type { Credentials } from "../src/credentials.ts";
+import type { Credentials, WaitForToken } from "../src/credentials.ts";
 import type { HttpAnswer } from "../src/exchange.ts";
 import type { Requester } from "../src/requester.ts";
 import { readConnectionOptions } from "../src/client.ts";
@@ -13,6 +13,7 @@ const parts = vi.hoisted(() => ({
   statuses: [] as number[],
   trouble: undefined as string | undefined,
   another: async (): Promise<string | undefined> => "another",
+  wait: undefined as WaitForToken | undefined,
 }));
 vi.mock("../src/requester.ts", () => ({
   createRequester: async (): Promise<Requester> => ({
@@ -26,18 +27,21 @@ vi.mock("../src/requester.ts", () => ({
   }),
 }));
 vi.mock("../src/credentials.ts", () => ({
-  createCredentials: (): Credentials => ({
-    token: async () => "token",
-    another: async (refused) => {
-      parts.events.push(`${refused} refused`);
-      return parts.another();
-    },
-    trouble: () => parts.trouble,
-    close: async () => {
-      await Promise.resolve();
-      parts.events.push("credentials closed");
-    },
-  }),
+  createCredentials: (_auth: unknown, _calls: unknown, wait: WaitForToken): Credentials => {
+    parts.wait = wait;
+    return {
+      token: async () => "token",
+      another: async (refused) => {
+        parts.events.push(`${refused} refused`);
+        return parts.another();
+      },
+      trouble: () => parts.trouble,
+      close: async () => {
+        await Promise.resolve();
+        parts.events.push("credentials closed");
+      },
+    };
+  },
 }));
 beforeEach(() => {
   parts.events.length = 0;
@@ -112,4 +116,18 @@ test("a connection says where it leads, and what is wrong with its token", async
     "degraded",
     ["namespace team, from VAULT_NAMESPACE", "the token cannot be renewed"],
   ]);
+});
+
+test("a call that gets no token says so before its attempt ends, and how and where the token was asked for", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  await open({ auth: { method: "approle", roleId: "r" } });
+  const waiting = parts.wait?.(new Promise<string>(() => {}), signal).catch((error: unknown) => error);
+  await vi.advanceTimersByTimeAsync(1799);
+  await expect(Promise.race([waiting, "waits"])).resolves.toBe("waits");
+  await vi.advanceTimersByTimeAsync(1);
+  expect(await waiting).toMatchObject({
+    code: "timeout",
+    message: "no token within 1800 ms (auth.method approle, https://vault.example:8200)",
+  });
 });

@@ -1,12 +1,23 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { SignerError } from "@signpost/core";
 import { readInstant } from "@signpost/core/adapter";
-import { createCredentials } from "../src/credentials.ts";
+import { createCredentials, type Credentials, type WaitForToken } from "../src/credentials.ts";
 import { createLeasedToken } from "../src/leased-token.ts";
 import type { Lease, TokenCalls } from "../src/token-calls.ts";
 import { rejection } from "./support/signatures.ts";
 
 // What a signer does with it is in logins.test.ts. Here calls end in an order that a server does not give reliably.
+
+const never = (): Promise<never> => new Promise(() => {});
+const CALLS: TokenCalls = {
+  describeLogin: () => "log in",
+  logIn: never,
+  renew: never,
+  lookUp: never,
+  revoke: async () => {},
+};
+/** A file that is not there. */
+const MISSING = "/nowhere/token";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -125,4 +136,21 @@ test("a login that failed for an unknown reason is made again at once, and a ref
   expect(await rejection(tokens.token(signal))).toMatchObject({ code: "access_denied" });
   expect(make).toHaveBeenCalledTimes(2);
   await tokens.close();
+});
+
+test.each<[string, (wait: WaitForToken) => Credentials]>([
+  ["a login", (wait) => createLeasedToken({ make: never, renew: undefined, revoke: async () => {} }, wait)],
+  ["a function", (wait) => createCredentials({ method: "token", token: never }, CALLS, wait)],
+  ["AppRole", (wait) => createCredentials({ method: "approle", roleId: "r", secretId: never }, CALLS, wait)],
+  ["Kubernetes", (wait) => createCredentials({ method: "kubernetes", role: "r", jwtFile: MISSING }, CALLS, wait)],
+  ["a file", (wait) => createCredentials({ method: "token-file", path: MISSING }, CALLS, wait)],
+])("a call waits for the token of %s as it was told to", async (_what, make) => {
+  const wait: WaitForToken = async (token) => {
+    token.catch(() => {});
+    throw new SignerError("timeout", "no token");
+  };
+  const tokens = make(wait);
+  const { signal } = new AbortController();
+  expect(await rejection(tokens.token(signal))).toMatchObject({ message: "no token" });
+  expect(await rejection(tokens.another("refused", signal))).toMatchObject({ message: "no token" });
 });
