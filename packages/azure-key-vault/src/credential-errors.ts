@@ -13,6 +13,11 @@ const NO_ENDPOINTS = /\bendpoints_resolution_error\b/;
 const OUTAGE_CODE = /\b(?:temporarily_unavailable|server_error)\b/;
 /** The code of one that limits the rate. */
 const THROTTLE_CODE = /\btoo_many_requests\b/;
+/**
+ * How its client library repeats an answer with 429 or 5xx, for up to an hour without another request: the numbers of the answer
+ * in place of its code.
+ */
+const REPEATED_OUTAGE = /^(?:\d{1,8}(?: \d{1,8}){0,9})?: /m;
 /** What its client library says of an answer without a token. */
 const NO_TOKEN = /\bResponse had no "/;
 /** How Node's errors of a file begin that is missing or may not be read. Their code may be lost. */
@@ -54,6 +59,9 @@ function rowOf(error: unknown): Row {
   if (outage !== undefined || all.some((each) => OUTAGE_CODE.test(messageOf(each)))) {
     const told = outage === undefined ? "" : `: HTTP status ${outage}`;
     return { code: "unavailable", text: `the identity provider is temporarily unavailable${told}` };
+  }
+  if (all.some((each) => REPEATED_OUTAGE.test(messageOf(each)))) {
+    return { code: "unavailable", text: "the identity provider was unavailable or limited the rate just before" };
   }
   if (all.some((each) => NO_ENDPOINTS.test(messageOf(each)))) {
     return { code: "unavailable", text: "the identity provider cannot be reached, or has no such tenant" };

@@ -8,6 +8,7 @@ const told = (error: unknown): { code: SignerErrorCode; text: string } => {
 };
 const DOWN = "the identity provider is temporarily unavailable";
 const AWAY = "the identity provider cannot be reached";
+const REPEATED = "the identity provider was unavailable or limited the rate just before";
 const UNREADABLE = "the answer of the identity provider is unreadable";
 const REFUSED = "no identity, or its credentials are refused";
 
@@ -34,6 +35,24 @@ describe("a credential that fails", () => {
     ["with 500", { status: 500 }, "unavailable", `${DOWN}: HTTP status 500`],
     ["with both statuses", { statusCode: 500, status: 400 }, "unavailable", `${DOWN}: HTTP status 500`],
     ["in words of the provider", { message: "server_error: x" }, "unavailable", DOWN],
+    [
+      "that repeats an outage",
+      { name: "AuthenticationRequiredError", message: "90033 90034: AADSTS90033: A transient error has occurred." },
+      "unavailable",
+      `${REPEATED} (AuthenticationRequiredError, AADSTS90033)`,
+    ],
+    [
+      "that repeats an outage without a number",
+      { name: "AuthenticationError", statusCode: 400, message: "It failed.\nMore details:\n: slow down" },
+      "unavailable",
+      `${REPEATED} (AuthenticationError)`,
+    ],
+    [
+      "with numbers in its words",
+      { name: "AuthenticationRequiredError", message: "invalid_client: 7000222: x" },
+      "access_denied",
+      `${REFUSED} (AuthenticationRequiredError)`,
+    ],
     ["without endpoints", { message: "endpoints_resolution_error" }, "unavailable", `${AWAY}, or has no such tenant`],
     ["in the network", { code: "ECONNREFUSED" }, "unavailable", AWAY],
     ["in the network, in words", { message: "connect ETIMEDOUT 10.0.0.1" }, "unavailable", AWAY],
