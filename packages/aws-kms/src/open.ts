@@ -1,7 +1,7 @@
-import { ConfigurationError, type GuardedSigner, type GuardPolicy, type Signer, SignerError } from "@signpost/core";
+import { ConfigurationError, type GuardedSigner, type GuardPolicy, type Signer } from "@signpost/core";
 import {
   assertOptions,
-  nameSigner,
+  nameOpening,
   openAdapterSigner,
   planOpening,
   type AdapterSignerOptions,
@@ -67,7 +67,7 @@ export async function openAwsKmsSigner(options: AwsKmsSignerOptions): Promise<Si
   }
   const given = { ...readConnectionOptions(options), region: regionOf(name, options.region) };
   const { api, region, endpoint, notes, close } = await connect(options, given, plan).catch((error: unknown) => {
-    throw connectError(error, formatKeyUri(key, given.endpoint, given.region));
+    throw nameOpening(error, formatKeyUri(key, given.endpoint, given.region));
   });
   const target = { key, region };
   return openAdapterSigner(plan, {
@@ -79,12 +79,6 @@ export async function openAwsKmsSigner(options: AwsKmsSignerOptions): Promise<Si
     signDigest: (keyArn, digest, bounds) => sign(api, { ...target, keyArn }, digest, bounds),
     close,
   });
-}
-
-/** The error of a connection that could not be made, with the key. */
-function connectError(error: unknown, uri: string): unknown {
-  if (!(error instanceof SignerError) || error.code !== "timeout") return nameSigner(error, uri);
-  return new SignerError(error.code, `${uri}: ${error.message}`, { uri });
 }
 
 function regionOf(name: KeyName, given: string | undefined): string | undefined {

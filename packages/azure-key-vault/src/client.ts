@@ -1,5 +1,12 @@
 import { ConfigurationError } from "@signpost/core";
-import { assertOptions, given, nameSigner, readText, type OpeningPlan, type OptionNames } from "@signpost/core/adapter";
+import {
+  assertOptions,
+  given,
+  nameOpening,
+  readText,
+  type OpeningPlan,
+  type OptionNames,
+} from "@signpost/core/adapter";
 import type {
   AzureKeyVaultApi,
   AzureKeyVaultCredentialLike,
@@ -136,6 +143,6 @@ export async function connect(name: KeyName, settings: Settings, plan: OpeningPl
   if (api !== undefined) return { api, trouble: () => undefined, close: async () => {} };
   const credential = settings.credential ?? (await loadDefaultCredential());
   return createHttpApi(name.vault, { ...settings, credential }, plan).catch((error: unknown) => {
-    throw nameSigner(error, formatKeyUri(name));
+    throw nameOpening(error, formatKeyUri(name));
   });
 }

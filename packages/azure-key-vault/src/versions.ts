@@ -2,7 +2,7 @@ import { ConfigurationError, SignerError, type ScheduledEntry } from "@signpost/
 import {
   assertOptions,
   createVersionedKeys,
-  nameSigner,
+  nameOpening,
   planOpening,
   readNumber,
   retryOpening,
@@ -108,7 +108,7 @@ export async function azureKeyVaultKeys(options: AzureKeyVaultKeysOptions): Prom
   const halves = createVersionHalves(place, plan);
   const list = (bounds: OpeningBounds): Promise<readonly AzureKeyVaultKeyVersion[]> =>
     retryOpening((call) => readVersions(place, delays, halves, call), bounds).catch((error: unknown) => {
-      throw nameSigner(error, formatKeyUri(name));
+      throw nameOpening(error, formatKeyUri(name));
     });
   const closeAll = async (): Promise<void> => {
     await halves.close();

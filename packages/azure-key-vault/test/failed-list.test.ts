@@ -4,10 +4,10 @@ import { azureKeyVaultKeys } from "@signpost/azure-key-vault";
 import type { HttpApi } from "../src/http-api.ts";
 
 const closing = vi.hoisted(() => vi.fn<() => Promise<void>>());
+const answer = vi.hoisted(() => vi.fn<() => Promise<never>>());
 vi.mock("../src/http-api.ts", () => {
-  const absent = async (): Promise<never> => Promise.reject(new SignerError("key_not_found", "no such key"));
   const createHttpApi = async (): Promise<HttpApi> => ({
-    api: { getKey: absent, sign: absent, listKeyVersions: absent },
+    api: { getKey: answer, sign: answer, listKeyVersions: answer },
     trouble: () => undefined,
     close: closing,
   });
@@ -16,7 +16,10 @@ vi.mock("../src/http-api.ts", () => {
 
 const KEY = "https://op.vault.azure.net/keys/op";
 
-beforeEach(() => void vi.useFakeTimers());
+beforeEach(() => {
+  vi.useFakeTimers();
+  answer.mockRejectedValue(new SignerError("key_not_found", "no such key"));
+});
 afterEach(() => {
   vi.useRealTimers();
   closing.mockReset();
@@ -62,4 +65,13 @@ test("closing that fails does not replace the error of the list", async () => {
   const errors = failing();
   await turn();
   expect(errors).toEqual(NOT_FOUND);
+});
+
+test("a list that gets no answer in time says of which key", async () => {
+  closing.mockResolvedValue();
+  answer.mockReturnValue(new Promise(() => undefined));
+  const errors = failing();
+  await vi.advanceTimersByTimeAsync(5000);
+  const uri = "azurekms:///op.vault.azure.net/keys/op";
+  expect(errors).toMatchObject([{ code: "timeout", uri, message: `${uri}: no answer within 2000 ms` }]);
 });

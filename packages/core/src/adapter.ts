@@ -13,7 +13,7 @@ export type {
 export { createAdapter } from "./backend/create-adapter.ts";
 export { createAdapterSigner, openAdapterSigner, planOpening } from "./backend/open-signer.ts";
 export type { AdapterSignerOptions, OpenedKey, OpeningPlan, RemoteBackend } from "./backend/open-signer.ts";
-export { openingBounds, retryOpening } from "./backend/opening.ts";
+export { nameOpening, openingBounds, retryOpening } from "./backend/opening.ts";
 export type { CallBounds, OpeningBounds, OpeningOptions } from "./backend/opening.ts";
 export { createFileAccess } from "./backend/file-access.ts";
 export { createFileConnector } from "./backend/file-connector.ts";

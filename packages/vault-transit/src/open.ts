@@ -3,7 +3,7 @@ import { ConfigurationError, SignerError, type GuardedSigner, type GuardPolicy, 
 import {
   assertOptions,
   markPlace,
-  nameSigner,
+  nameOpening,
   openAdapterSigner,
   planOpening,
   type AdapterSignerOptions,
@@ -82,7 +82,7 @@ export async function openVaultTransitSigner(options: VaultTransitSignerOptions)
   }
   const settings = readConnectionOptions(options);
   const connection = await connect(settings, plan).catch((error: unknown) => {
-    throw nameSigner(error, formatKeyUri(name, keyVersion));
+    throw nameOpening(error, formatKeyUri(name, keyVersion));
   });
   return openAdapterSigner(plan, {
     name: String(keyVersion ?? LATEST),

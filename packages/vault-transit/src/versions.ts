@@ -2,7 +2,7 @@ import { SignerError, type P256PublicJwk, type ScheduledEntry, type Signer } fro
 import {
   assertOptions,
   createVersionedKeys,
-  nameSigner,
+  nameOpening,
   openAdapterSigner,
   planOpening,
   readNumber,
@@ -100,7 +100,7 @@ export async function vaultTransitKeys(options: VaultTransitKeysOptions): Promis
   };
   const plan = planOpening(options);
   const named = (error: unknown): never => {
-    throw nameSigner(error, formatKeyUri(name, undefined));
+    throw nameOpening(error, formatKeyUri(name, undefined));
   };
   const connection = await connect(readConnectionOptions(options), plan).catch(named);
   const signers = createSigners(connection, plan, name);

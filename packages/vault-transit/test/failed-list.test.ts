@@ -4,18 +4,22 @@ import { vaultTransitKeys } from "@signpost/vault-transit";
 import type { Connection } from "../src/connection.ts";
 
 const closing = vi.hoisted(() => vi.fn<() => Promise<void>>());
+const answer = vi.hoisted(() => vi.fn<() => Promise<never>>());
 vi.mock("../src/connection.ts", () => ({
   connect: async (): Promise<Connection> => ({
     address: "https://vault.example:8200",
     namespace: undefined,
     notes: () => [],
     status: () => "ready",
-    call: async () => Promise.reject(new SignerError("key_not_found", "no such key")),
+    call: async () => answer(),
     close: closing,
   }),
 }));
 
-beforeEach(() => void vi.useFakeTimers());
+beforeEach(() => {
+  vi.useFakeTimers();
+  answer.mockRejectedValue(new SignerError("key_not_found", "no such key"));
+});
 afterEach(() => {
   vi.useRealTimers();
   closing.mockReset();
@@ -63,4 +67,13 @@ test("closing that fails does not replace the error of the list", async () => {
   const errors = failing();
   await turn();
   expect(errors).toEqual(NOT_FOUND);
+});
+
+test("a list that gets no answer in time says of which key", async () => {
+  closing.mockResolvedValue();
+  answer.mockReturnValue(new Promise(() => undefined));
+  const errors = failing();
+  await vi.advanceTimersByTimeAsync(5000);
+  const uri = "vault:///transit/keys/op";
+  expect(errors).toMatchObject([{ code: "timeout", uri, message: `${uri}: no answer within 2000 ms` }]);
 });

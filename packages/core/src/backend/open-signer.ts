@@ -1,7 +1,7 @@
 import type { P256PublicJwk } from "../encoding/ec-point.ts";
 import { p256JwkFrom } from "../encoding/given-key.ts";
 import type { JwkInput } from "../encoding/public-jwk.ts";
-import { asSignerError, nameSigner, SignerError, SignpostError } from "../errors.ts";
+import { asSignerError, nameSigner, SignpostError, type SignerError } from "../errors.ts";
 import type { GuardPolicy, Signer } from "../signer/contract.ts";
 import { createToldSigner, type SignerBackend } from "../signer/create.ts";
 import { attemptBounds, hasCallEnded } from "../signer/call-end.ts";
@@ -9,7 +9,14 @@ import { endedError } from "../signer/endings.ts";
 import { guardSigner, type GuardDetails } from "../signer/guard.ts";
 import { type SignerStatus, worstStatus } from "../signer/health.ts";
 import { readPolicy } from "../signer/policy.ts";
-import { openingBounds, retryOpening, type CallBounds, type OpeningBounds, type OpeningOptions } from "./opening.ts";
+import {
+  nameOpening,
+  openingBounds,
+  retryOpening,
+  type CallBounds,
+  type OpeningBounds,
+  type OpeningOptions,
+} from "./opening.ts";
 import { withinDeadline } from "./within-deadline.ts";
 
 /**
@@ -168,10 +175,7 @@ export async function openAdapterSigner(plan: OpeningPlan, backend: RemoteBacken
 function openingError(cause: unknown, backend: RemoteBackend): unknown {
   const error = cause instanceof SignpostError ? cause : asSignerError(cause);
   const uri = backend.uriOf(backend.name);
-  if (!(error instanceof SignerError) || error.code !== "timeout" || error.message.includes(backend.name)) {
-    return nameSigner(error, uri);
-  }
-  return new SignerError(error.code, `${uri}: ${error.message}`, { cause: error.cause, uri });
+  return error.message.includes(backend.name) ? nameSigner(error, uri) : nameOpening(error, uri);
 }
 
 /** How long a failed opening waits for the backend to close. Milliseconds. */

@@ -1,4 +1,4 @@
-import { SignerError } from "../errors.ts";
+import { nameSigner, SignerError } from "../errors.ts";
 import { readMilliseconds, readSignal } from "../options/read-values.ts";
 import type { GuardPolicy } from "../signer/contract.ts";
 import { onOwnAbort } from "../signer/on-abort.ts";
@@ -146,4 +146,25 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
       reject(signal.reason);
     });
   });
+}
+
+/**
+ * The error of an opening, or of a list of versions, with the key's URI. A time limit does not know the key, so the message of a
+ * `timeout` begins with the URI. The backend's other errors name the key themselves.
+ *
+ * @example
+ * ```ts
+ * import { nameOpening } from "@signpost/core/adapter";
+ *
+ * declare function list(): Promise<readonly string[]>;
+ *
+ * const versions = await list().catch((error: unknown) => {
+ *   throw nameOpening(error, "example:///op");
+ * });
+ * ```
+ */
+export function nameOpening(error: unknown, uri: string): unknown {
+  const isNamed = !(error instanceof SignerError) || error.code !== "timeout" || error.uri !== undefined;
+  if (isNamed) return nameSigner(error, uri);
+  return new SignerError(error.code, `${uri}: ${error.message}`, { cause: error.cause, uri });
 }

@@ -1,7 +1,7 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test, vi } from "vitest";
 import { SignerError } from "@signpost/core";
-import { openingBounds, retryOpening, type CallBounds, type OpeningBounds } from "@signpost/core/adapter";
+import { nameOpening, openingBounds, retryOpening, type CallBounds, type OpeningBounds } from "@signpost/core/adapter";
 import { thrownBy } from "../support/key-fixtures.ts";
 
 const bounds = (change: Partial<OpeningBounds> = {}): OpeningBounds => ({
@@ -243,5 +243,31 @@ describe("retryOpening", () => {
   test("passes on an error that is not a SignerError", async () => {
     const error = new TypeError("a fault of the adapter");
     await expect(retryOpening(async () => Promise.reject(error), bounds())).rejects.toBe(error);
+  });
+});
+
+describe("nameOpening", () => {
+  const URI = "example:///op";
+  const cause = new Error("the reason");
+
+  test.each<[what: string, error: unknown, message: string, uri: string | undefined]>([
+    ["a time limit, which names no key", new SignerError("timeout", "late", { cause }), `${URI}: late`, URI],
+    [
+      "an error of the backend, which names it",
+      new SignerError("unavailable", "op is away", { cause }),
+      "op is away",
+      URI,
+    ],
+    [
+      "a time limit of a version that is named already",
+      new SignerError("timeout", "v1: late", { cause, uri: "example:///op/v1" }),
+      "v1: late",
+      "example:///op/v1",
+    ],
+    ["anything else", new TypeError("a mistake", { cause }), "a mistake", undefined],
+  ])("%s", (_what, error, message, uri) => {
+    const named = nameOpening(error, URI);
+    expect(named).toMatchObject({ message, cause });
+    expect(Reflect.get(Object(named), "uri")).toBe(uri);
   });
 });
