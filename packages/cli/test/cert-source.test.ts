@@ -179,10 +179,8 @@ describe("a token", () => {
     await folder.write("bare.json", { issuer: "https://op.example", keys: [] });
     await read(URI);
     await read(URI, { config: "bare.json" });
-    expect(token.asked).toEqual([
-      { uri: URI, signal: expect.any(AbortSignal) },
-      { uri: URI, signal: expect.any(AbortSignal) },
-    ]);
+    const asked = { isolation: "process", uri: URI, signal: expect.any(AbortSignal) };
+    expect(token.asked).toEqual([asked, asked]);
   });
 
   test("that shows none is a finding, and without its package it is a mistake", async () => {

@@ -114,6 +114,14 @@ test("a token that hides its keys needs a login, whatever its flags say", async 
   expect(stdout).not.toContain("the token needs no login");
 });
 
+test.each([
+  ["C_Sign", ["kid"]],
+  ["C_FindObjectsInit", ["cert", "inspect"]],
+] as const)("a command ends by itself while %s of its module never returns", async (name, command) => {
+  shim.hang(name, 1000);
+  expect(await cli([...command, uriOf("token=hsm-a;object=k1")])).toMatchObject({ code: 3, stdout: "" });
+});
+
 test("a token is found next to one that cannot be read", async () => {
   shim.slots({ first: FIRST, swapped: true });
   // In the first list of slots.

@@ -101,7 +101,9 @@ async function openSides(context: CliContext, { uri, scheme, plan, adapters, raw
   const concurrency = Math.max(...plan.levels);
   // The sessions of a token are its own limit. Elsewhere the guard must not be the limit that is measured.
   const policy = scheme === "pkcs11" || concurrency <= GUARD_CONCURRENCY ? undefined : { concurrency };
-  const key = await keyOpener(context, adapters, ask, policy)(uri);
+  // As a program has it by default, and in one process with the bare call.
+  const measured = { ...adapters, pkcs11: { isolation: "thread", ...adapters["pkcs11"] } };
+  const key = await keyOpener(context, measured, ask, policy)(uri);
   try {
     // What fails here would fail each time.
     await context.during("Signing a probe", () => probeOnce(key, context.signal));

@@ -18,12 +18,18 @@ export function keyOpener(
     const scheme = keyUriScheme(uri);
     const options = adapters[scheme] ?? {};
     const secrets = scheme === "pkcs11" ? await pinOptions(uri, options, context, ask) : {};
-    const adapter = await loadAdapter(scheme, { ...options, ...secrets }, context.cwd);
+    const own = scheme === "pkcs11" ? inChild(options) : options;
+    const adapter = await loadAdapter(scheme, { ...own, ...secrets }, context.cwd);
     const opening = (): Promise<GuardedSigner> => openSigner(uri, [adapter], { policy, signal: context.signal });
     return context.during("Opening the key", opening).catch((error: unknown) => {
       throw scheme === "pkcs11" ? inOurWords(error, pinPlace(uri, options)) : error;
     });
   };
+}
+
+/** A module that hangs must not hang the command: no program ends before the native calls of its threads. */
+export function inChild(options: AdapterOptions): AdapterOptions {
+  return { ...options, isolation: options["isolation"] ?? "process" };
 }
 
 /** Opens a key for some work, and closes it afterward. */

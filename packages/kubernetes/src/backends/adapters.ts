@@ -62,8 +62,16 @@ export function keyUriScheme(argument: string, uri: unknown): string {
 export async function openKey(uri: string, adapters: AdaptersOptions, signal: AbortSignal): Promise<GuardedSigner> {
   const scheme = keyUriScheme("uri", uri);
   const options = withSecrets(`adapters.${scheme}`, adapters[scheme] ?? {}, process.env) as object;
-  const adapter = await loadAdapter(scheme, scheme === "pkcs11" ? { ...options, ...pinFromEnvironment(uri) } : options);
+  const adapter = await loadAdapter(scheme, scheme === "pkcs11" ? tokenOptions(uri, options) : options);
   return openSigner(uri, [adapter], { signal });
+}
+
+/**
+ * In a child process, unless the configuration says otherwise. A program does not end before the native calls of its threads: with a
+ * module that hangs, it would neither end at SIGTERM nor be started again.
+ */
+function tokenOptions(uri: string, options: { readonly isolation?: unknown }): object {
+  return { ...options, isolation: options.isolation ?? "process", ...pinFromEnvironment(uri) };
 }
 
 /** `pin-source=env:NAME` of RFC 7512 URIs. The adapter reads `pin-source=file:` itself. */

@@ -4,6 +4,7 @@ import { readRegularFile } from "@signpost/core/adapter";
 import { loadConfig } from "../../config/load-config.ts";
 import { ADAPTERS, keyUriScheme, type AdapterOptions } from "../../keys/adapters.ts";
 import { importPackage } from "../../keys/import-package.ts";
+import { inChild } from "../../keys/open-key.ts";
 import type { CertificateInfo, X509Package } from "../../keys/x509-package.ts";
 import { CliError } from "../../program/cli-error.ts";
 import type { CliContext } from "../../program/context.ts";
@@ -137,7 +138,7 @@ async function ofToken(
     });
   }
   const chains = await context.during("Reading the token", () =>
-    (module as Pkcs11Package).pkcs11Certificates({ ...options, uri, signal: context.signal }),
+    (module as Pkcs11Package).pkcs11Certificates({ ...inChild(options), uri, signal: context.signal }),
   );
   if (chains.length === 0) {
     throw new CliError(EXIT.finding, "no_certificates", "The token shows no certificate for this key", {
