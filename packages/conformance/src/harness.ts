@@ -35,8 +35,9 @@ export interface SignerHarness {
    */
   readonly faults?: Partial<Record<Fault, (on: boolean) => Promise<void>>> | undefined;
   /**
-   * How long after the end of a fault signing and opening may still fail with a transient error. Increase it for a backend
-   * that delays its recovery on purpose. Whole milliseconds, 0 to 600,000. Default 5000.
+   * How long after the end of a fault signing and opening may still fail with a transient error, and health may still not be
+   * ready. Increase it for a backend that delays its recovery on purpose, such as a failover, which returns to its first signer
+   * after 30 seconds. Whole milliseconds, 0 to 600,000. Default 5000.
    */
   readonly recoveryMs?: number | undefined;
 }

@@ -4,7 +4,7 @@ import { SignerError } from "@signpost/core";
 import type { Signer } from "@signpost/core";
 import { abortChecks, listenersLeft } from "../src/checks/abort.ts";
 import { closeChecks } from "../src/checks/close.ts";
-import { recovers, whileOn } from "../src/checks/faults.ts";
+import { becomesReady, recovers, whileOn } from "../src/checks/faults.ts";
 import { signatureChecks } from "../src/checks/signature.ts";
 import type { CheckDefinition } from "../src/harness.ts";
 import { createTestKey } from "./reference.ts";
@@ -35,6 +35,25 @@ beforeEach(() => {
 });
 
 const transient = (): SignerError => new SignerError("unavailable", "not now");
+
+describe("a signer whose health is to be ready", () => {
+  const signerWith = (status: () => string): Signer =>
+    ({ health: () => ({ status: status() }), [Symbol.asyncDispose]: async () => undefined }) as unknown as Signer;
+
+  test.each([
+    ["signs until it is", 3, 1000],
+    ["signs as long as it may take", 2, 100],
+    ["signs nothing more if there is no time for that", 0, 0],
+  ])("%s", async (_name, signatures, recoveryMs) => {
+    const sign = vi.fn<() => Promise<void>>().mockResolvedValue(undefined);
+    await becomesReady(
+      signerWith(() => (sign.mock.calls.length < 3 ? "degraded" : "ready")),
+      sign,
+      recoveryMs,
+    );
+    expect(sign).toHaveBeenCalledTimes(signatures);
+  });
+});
 
 describe("what must recover", () => {
   test("is tried every 50 ms, and gives its result", async () => {

@@ -76,7 +76,8 @@ async function signingFails(context: CheckContext, faultCase: FaultCase): Promis
       const signsAgain = (): Promise<void> => recovers(() => assertSigns(signer, `after ${fault}`), recoveryMs);
       await signsAgain();
       await Promise.all(Array.from({ length: CALLERS }, signsAgain));
-      equal(healthOf(signer)?.status ?? "ready", "ready", `health() after ${fault} is over and signatures were made`);
+      await becomesReady(signer, signsAgain, recoveryMs);
+      equal(statusOf(signer), "ready", `health() after ${fault} is over and signatures were made`);
     },
     policyFor(expected),
   );
@@ -174,6 +175,19 @@ export async function recovers<Result>(attempt: () => Promise<Result>, recoveryM
     }
     await pause(50);
   }
+}
+
+/** Waits as long as the signer is not ready. A signature before each look: with one, a failover returns to its first signer. */
+export async function becomesReady(signer: Signer, sign: () => Promise<void>, recoveryMs: number): Promise<void> {
+  const until = performance.now() + recoveryMs;
+  while (statusOf(signer) !== "ready" && performance.now() < until) {
+    await pause(50);
+    await sign();
+  }
+}
+
+function statusOf(signer: Signer): string {
+  return healthOf(signer)?.status ?? "ready";
 }
 
 async function assertSigns(signer: Signer, when: string): Promise<void> {
