@@ -113,9 +113,11 @@ function isDownByMessage(error: unknown): boolean {
   return isUnreachable(error) || CONNECTION_LOST.test(message) || SERVICE_DOWN.test(message);
 }
 
+/** A time-out, and the word of a proxy, from which redirects come too. They say nothing about the credentials. */
+const PASSES: ReadonlySet<number> = new Set([407, 408]);
+
 function byStatus(status: number, last: SourceRequest | undefined): Row {
   const text = `${NO_CREDENTIALS.text}: ${nameOfSource(last)} answered HTTP status ${status}`;
   if (status === 429) return { code: "throttled", text };
-  // A redirect comes from something in front of the source.
-  return { code: status < 400 || status === 408 || status >= 500 ? "unavailable" : "access_denied", text };
+  return { code: status < 400 || PASSES.has(status) || status >= 500 ? "unavailable" : "access_denied", text };
 }

@@ -193,7 +193,7 @@ function bySystemError(error: unknown): Row | undefined {
   if (typeof code !== "string") return undefined;
   if (memberOf(error, "syscall") === "open" || code === "EISDIR") return unreadableFile(code, memberOf(error, "path"));
   // Node's HTTP parser.
-  if (code.startsWith("HPE_")) return { code: "unavailable", text: "something other than KMS answered" };
+  if (code.startsWith("HPE_")) return { code: "unavailable", text: "something other than AWS answered" };
   return BY_SYSTEM_CODE.get(code) ?? (CONNECTION_CODE.test(code) || isTlsCode(code) ? UNREACHABLE : undefined);
 }
 
@@ -219,8 +219,16 @@ function byStatus(error: unknown): Row | undefined {
   if (status === 401 || status === 403) return { code: "access_denied", text: `refused with HTTP status ${status}` };
   if (status === 408 || status === 504) return NO_ANSWER;
   if (status >= 500) return { ...UNAVAILABLE, text: `${UNAVAILABLE.text}: HTTP status ${status}` };
-  if (status >= 400) return { ...REFUSED, text: `${REFUSED.text} with HTTP status ${status}` };
-  return { code: "unavailable", text: `something other than KMS answered: HTTP status ${status}` };
+  if (status === 400 || (status > 400 && isOfService(error)))
+    return { ...REFUSED, text: `${REFUSED.text} with HTTP status ${status}` };
+  return { code: "unavailable", text: `something other than AWS answered: HTTP status ${status}` };
+}
+
+/** The names of errors for an answer without an error code, of the SDK and of our own transport. Each service sends one. */
+const WITHOUT_CODE = /^(?:SyntaxError|Unknown(?:Error)?)$/;
+
+function isOfService(error: unknown): boolean {
+  return !WITHOUT_CODE.test(nameOf(error));
 }
 
 /** The client's own errors: its timeouts, and an abort by another party, such as an owner who shut the client down. */

@@ -46,6 +46,7 @@ describe("credentials that did not come", () => {
     ["status 300", provider, asked({ status: 300 }), "unavailable", `${PREFIX}: ${SOURCE} answered HTTP status 300`],
     ["status 399", provider, asked({ status: 399 }), "unavailable", `${PREFIX}: ${SOURCE} answered HTTP status 399`],
     ["status 400", provider, asked({ status: 400 }), "access_denied", `${PREFIX}: ${SOURCE} answered HTTP status 400`],
+    ["status 407", provider, asked({ status: 407 }), "unavailable", `${PREFIX}: ${SOURCE} answered HTTP status 407`],
     ["status 408", provider, asked({ status: 408 }), "unavailable", `${PREFIX}: ${SOURCE} answered HTTP status 408`],
     ["status 429", provider, asked({ status: 429 }), "throttled", `${PREFIX}: ${SOURCE} answered HTTP status 429`],
     ["status 499", provider, asked({ status: 499 }), "access_denied", `${PREFIX}: ${SOURCE} answered HTTP status 499`],

@@ -13,10 +13,10 @@ const named = (name: string, members: object = {}): object => ({ name, message: 
 
 describe("an HTTP status alone", () => {
   test.each<[status: number, code: SignerErrorCode, text: RegExp]>([
-    [199, "unavailable", /^something other than KMS answered: HTTP status 199$/],
+    [199, "unavailable", /^something other than AWS answered: HTTP status 199$/],
     [200, "integrity", /^the answer is truncated or is not from KMS$/],
-    [201, "unavailable", /something other than KMS answered/],
-    [399, "unavailable", /something other than KMS answered/],
+    [201, "unavailable", /something other than AWS answered/],
+    [399, "unavailable", /something other than AWS answered/],
     [400, "invalid_argument", /^the service refused the request with HTTP status 400$/],
     [401, "access_denied", /^refused with HTTP status 401$/],
     [403, "access_denied", /^refused with HTTP status 403$/],
@@ -31,6 +31,23 @@ describe("an HTTP status alone", () => {
     expect(row).toMatchObject({ code, text: expect.stringMatching(text) as string });
     expect(row.transient).toBe(httpStatusCode === 200 ? true : undefined);
   });
+
+  // The names of the SDK and of the own transport for an answer without an error code.
+  test.each(["SyntaxError", "Unknown", "UnknownError"])(
+    "of an answer without a code of AWS (%s) is another's",
+    (name) => {
+      for (const httpStatusCode of [401, 403]) {
+        expect(classify(named(name, { $metadata: { httpStatusCode } })).code).toBe("access_denied");
+      }
+      expect(classify(named(name, { $metadata: { httpStatusCode: 400 } })).code).toBe("invalid_argument");
+      for (const httpStatusCode of [404, 405, 407, 421, 499]) {
+        expect(classify(named(name, { $metadata: { httpStatusCode } }))).toEqual({
+          code: "unavailable",
+          text: `something other than AWS answered: HTTP status ${httpStatusCode}`,
+        });
+      }
+    },
+  );
 
   test.each([{}, { $metadata: {} }, { $metadata: { httpStatusCode: "200" } }])("is none in %j", (members) => {
     expect(classify(named("SomethingNew", members))).toMatchObject({

@@ -44,6 +44,9 @@ function reasonsOf(error: unknown): readonly string[] {
   return [...new Set(found)].slice(0, 3);
 }
 
+/** A time-out, a metadata service that is being updated, and the word of a proxy. They say nothing about the identity. */
+const PASSES: ReadonlySet<number> = new Set([407, 408, 410]);
+
 interface Row {
   readonly code: SignerErrorCode;
   readonly text: string;
@@ -55,7 +58,7 @@ function rowOf(error: unknown): Row {
   if (statuses.includes(429) || all.some((each) => THROTTLE_CODE.test(messageOf(each)))) {
     return { code: "throttled", text: "the identity provider limits the rate" };
   }
-  const outage = statuses.find((status) => status >= 500 || status === 408 || status === 410);
+  const outage = statuses.find((status) => status >= 500 || PASSES.has(status));
   if (outage !== undefined || all.some((each) => OUTAGE_CODE.test(messageOf(each)))) {
     const told = outage === undefined ? "" : `: HTTP status ${outage}`;
     return { code: "unavailable", text: `the identity provider is temporarily unavailable${told}` };

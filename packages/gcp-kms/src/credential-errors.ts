@@ -110,7 +110,8 @@ function answered(status: number, asked: string): Failure {
   const text = `${asked} answered HTTP ${status}`;
   if (status === 429) return { code: "throttled", text };
   if (status === 408 || status === 504) return { code: "timeout", text };
-  if (status >= 500 || status < 400) return { code: "unavailable", text };
+  // 407 comes from a proxy, and says nothing about the credentials.
+  if (status >= 500 || status < 400 || status === 407) return { code: "unavailable", text };
   return { code: "access_denied", text: `could not get an access token: ${text}` };
 }
 

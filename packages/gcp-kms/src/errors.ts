@@ -11,6 +11,7 @@ import {
   type CallSubject,
 } from "./client-error.ts";
 import { pluginFailure } from "./credential-errors.ts";
+import { foreignStatus } from "./foreign-answer.ts";
 
 interface Row {
   readonly code: SignerErrorCode;
@@ -71,7 +72,6 @@ const FROM_HTTP: Readonly<Record<number, number>> = {
   401: 16,
   403: 7,
   404: 5,
-  407: 16,
   408: 4,
   409: 10,
   421: 14,
@@ -89,7 +89,8 @@ const FROM_HTTP: Readonly<Record<number, number>> = {
 export function signerErrorFrom(error: unknown, subject: CallSubject, state?: string): SignerError {
   const { code, text, transient, isPending } = classify(error, state);
   const { action, name, permission } = subject;
-  const isDenied = code === "access_denied" && statusNumber(error) === PERMISSION_DENIED;
+  const isServices = statusNumber(error) === PERMISSION_DENIED && foreignStatus(error) === undefined;
+  const isDenied = code === "access_denied" && isServices;
   const hint = isDenied && permission !== undefined ? `; this needs ${permission}` : "";
   const message = `cannot ${action} ${name}: ${text}${hint}`;
   const mapped = new SignerError(code, message, { cause: causeOf(error), transient });
@@ -120,10 +121,8 @@ function classify(error: unknown, knownState: string | undefined): Row {
   if (messageOf(error).startsWith("wrapperToProto3JSON: ")) return MINIFIED;
   const failure = pluginFailure(error);
   if (failure !== undefined) return failure;
-  const redirect = redirectStatus(error);
-  if (redirect !== undefined) {
-    return { code: "unavailable", text: `something that is not the service answered (HTTP ${redirect})` };
-  }
+  const foreign = foreignRow(redirectStatus(error) ?? foreignStatus(error));
+  if (foreign !== undefined) return foreign;
   const status = statusNumber(error);
   const row = status === undefined ? undefined : ROWS[status];
   if (row === undefined) return { code: "integrity", text: "the client failed for an unknown reason" };
@@ -134,6 +133,19 @@ function classify(error: unknown, knownState: string | undefined): Row {
   }
   if (status === 9) return stateRow(knownState ?? stateInMessage(error)) ?? row;
   return row;
+}
+
+/** What these HTTP statuses say is true of an answer that is not the service's, too. */
+const SAME_FOR_ALL: ReadonlySet<number | undefined> = new Set([undefined, 400, 401, 408, 429, 504]);
+
+/** The row for an answer of something in front of the service. */
+function foreignRow(status: number | undefined): Row | undefined {
+  if (SAME_FOR_ALL.has(status)) return undefined;
+  const http = `(HTTP ${status})`;
+  if (status === 403) {
+    return { code: "access_denied", text: `something that is not the service refused the call ${http}` };
+  }
+  return { code: "unavailable", text: `something that is not the service answered ${http}` };
 }
 
 /** Rows for a stream that ended without a status, by grpc-js's text for the HTTP/2 error code (RFC 9113 section 7). */
@@ -189,8 +201,9 @@ export function statusNumber(error: unknown): number | undefined {
     return 14;
   const ended = ENDED_BY_CLIENT.get(memberOf(error, "name"));
   if (ended !== undefined) return ended;
-  if (typeof code !== "number") return undefined;
   const http = memberOf(error, "httpStatusCode");
+  if (code === undefined && typeof http === "number") return fromHttp(http);
+  if (typeof code !== "number") return undefined;
   // 6.x calls every unknown page of a proxy FAILED_PRECONDITION. From Google, that has the HTTP status 400.
   if (code === 9 && typeof http === "number" && http !== 400) return fromHttp(http);
   return code < 100 ? code : (statusInBody(messageOf(error)) ?? fromHttp(code));

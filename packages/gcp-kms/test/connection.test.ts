@@ -168,9 +168,11 @@ describe.each(CLIENTS.filter(({ transport }) => transport === "rest"))(
   "a proxy in between, over $label",
   ({ connect }) => {
     test.each([
-      [407, "access_denied"],
+      [403, "access_denied"],
+      [404, "unavailable"],
+      [407, "unavailable"],
       [408, "timeout"],
-      [413, "invalid_argument"],
+      [413, "unavailable"],
       [425, "unavailable"],
       [502, "unavailable"],
     ])("that answers %i with a page of its own is %s", async (status, code) => {
@@ -184,6 +186,23 @@ describe.each(CLIENTS.filter(({ transport }) => transport === "rest"))(
       await client.close();
       proxy.close();
       proxy.closeAllConnections();
+    });
+
+    test.each([
+      [404, "unavailable"],
+      [429, "throttled"],
+      [503, "unavailable"],
+    ])("that answers %i with JSON of its own is %s", async (status, code) => {
+      const gateway = createServer((_request, response) => {
+        response.writeHead(status, { "content-type": "application/json" }).end('{"message":"no healthy upstream"}');
+      }).listen(0, "127.0.0.1");
+      await once(gateway, "listening");
+      const client = connect({ host: "127.0.0.1", grpcPort: 0, restPort: (gateway.address() as AddressInfo).port });
+      const opening = openGcpKmsSigner({ keyVersion: version.name, client, policy: { maxAttempts: 1 } });
+      expect(await rejection(opening)).toMatchObject({ code });
+      await client.close();
+      gateway.close();
+      gateway.closeAllConnections();
     });
   },
 );

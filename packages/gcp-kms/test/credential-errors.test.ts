@@ -21,6 +21,7 @@ describe("credentials that did not come", () => {
       "access_denied",
       `could not get an access token: ${ASKED} answered HTTP 400`,
     ],
+    ["status 407", { status: 407, config }, "unavailable", `${ASKED} answered HTTP 407`],
     ["status 408", { status: 408, config }, "timeout", `${ASKED} answered HTTP 408`],
     ["status 429", { status: 429, config }, "throttled", `${ASKED} answered HTTP 429`],
     [

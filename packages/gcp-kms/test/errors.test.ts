@@ -136,25 +136,34 @@ describe("what the client throws becomes one of our codes", () => {
     ["HTTP 503 with the name of a method", restBodyError(503, googleBody(503, "constructor")), "unavailable", true],
     ["HTTP 401", restBodyError(401, "<html>"), "access_denied", false],
     ["HTTP 403", restBodyError(403, "<html>"), "access_denied", false],
-    ["HTTP 404", restBodyError(404, "null"), "key_not_found", false],
+    ["HTTP 404 of Google", restBodyError(404, googleBody(404, "NOT_FOUND")), "key_not_found", false],
+    ["HTTP 404 of Google without a status", restBodyError(404, '{"error":{"message":"no"}}'), "key_not_found", false],
+    ["HTTP 404", restBodyError(404, "null"), "unavailable", true],
+    ["HTTP 404 with other JSON", restBodyError(404, '{"message":"no route"}'), "unavailable", true],
     ["HTTP 304", restBodyError(304, ""), "unavailable", true],
-    ["HTTP 407 of a proxy", restBodyError(407, "<html>"), "access_denied", false],
+    ["HTTP 407 of a proxy", restBodyError(407, "<html>"), "unavailable", true],
     ["HTTP 408 of a proxy", restBodyError(408, "<html>"), "timeout", true],
     ["HTTP 409", restBodyError(409, "[]"), "unavailable", true],
-    ["HTTP 413", restBodyError(413, ""), "invalid_argument", false],
+    ["HTTP 413", restBodyError(413, ""), "unavailable", true],
     ["HTTP 429", restBodyError(429, ""), "throttled", true],
     ["HTTP 499", restBodyError(499, ""), "unavailable", true],
     ["HTTP 500", restBodyError(500, ""), "unavailable", true],
-    ["HTTP 501", restBodyError(501, ""), "invalid_argument", false],
+    ["HTTP 501", restBodyError(501, ""), "unavailable", true],
     ["HTTP 502 of a proxy", restBodyError(502, "<html>"), "unavailable", true],
     ["HTTP 504", restBodyError(504, ""), "timeout", true],
 
     ["HTTP 400 in 6.x that is Google's", restError6(9, 400), "key_disabled", false],
-    ["HTTP 407 in 6.x", restError6(9, 407), "access_denied", false],
+    ["HTTP 404 in 6.x that is Google's", { ...restError6(5, 404), details: [] }, "key_not_found", false],
+    ["HTTP 404 in 6.x", restError6(5, 404), "unavailable", true],
+    ["HTTP 407 in 6.x", restError6(9, 407), "unavailable", true],
     ["HTTP 408 in 6.x", restError6(9, 408), "timeout", true],
-    ["HTTP 413 in 6.x", restError6(9, 413), "invalid_argument", false],
+    ["HTTP 413 in 6.x", restError6(9, 413), "unavailable", true],
     ["HTTP 425 in 6.x", restError6(9, 425), "unavailable", true],
     ["HTTP 502 in 6.x", restError6(13, 502), "unavailable", true],
+    ["HTTP 503 in 6.x with other JSON", { httpStatusCode: 503, details: [], message: "" }, "unavailable", true],
+    ["HTTP 400 in 6.x with other JSON", { httpStatusCode: 400, details: [], message: "" }, "invalid_argument", false],
+    ["HTTP 404 over gRPC", grpcError(12, "Received HTTP status code 404"), "unavailable", true],
+    ["HTTP 401 over gRPC", grpcError(16, "Received HTTP status code 401"), "access_denied", false],
 
     ["a refused connection", Object.assign(new Error("x"), { code: "ECONNREFUSED" }), "unavailable", true],
     ["a name server that failed", Object.assign(new Error("x"), { code: "EAI_FAIL" }), "unavailable", true],
@@ -196,6 +205,15 @@ test("a permission that is missing is named", () => {
   );
   expect(signerErrorFrom(grpcError(5, ""), subject).message).not.toContain("this needs");
   expect(signerErrorFrom(grpcError(16, ""), subject).message).not.toContain("this needs");
+});
+
+test.each([
+  ["5.x", restBodyError(403, "<html>")],
+  ["6.x", restError6(7, 403)],
+  ["gRPC", grpcError(7, "Received HTTP status code 403")],
+])("the refusal of a proxy names no permission (%s)", (_what, error) => {
+  const { message } = signerErrorFrom(error, { ...SUBJECT, permission: "cloudkms.cryptoKeyVersions.useToSign" });
+  expect(message).toMatch(/: something that is not the service refused the call \(HTTP 403\)$/);
 });
 
 describe("a version that cannot be used", () => {

@@ -64,13 +64,13 @@ export function rowOfAnswer({ status, errors, hasErrors, retryAfter }: Refusal):
 
 function byStatus(status: number, isServer: boolean): Row {
   const http = `HTTP status ${status}`;
-  // An ingress that has lost its server answers 404 too.
-  const isStranger = status < 400 || (status === 404 && !isServer);
-  if (isStranger) return { code: "unavailable", text: `something other than the server answered: ${http}` };
-  if (status === 404) return { code: "key_not_found", text: "there is no such key" };
   if (status === 412) return { code: "unavailable", text: "the replica has not received the latest writes yet" };
   if (status === 408 || status === 504) return { ...NO_ANSWER, text: `${NO_ANSWER.text}: ${http}` };
   if (status >= 500) return { code: "unavailable", text: `the server is temporarily unavailable: ${http}` };
+  // An ingress that has lost its server answers 404, and a proxy that wants other credentials 407.
+  const isStranger = status < 400 || (status > 400 && !isServer);
+  if (isStranger) return { code: "unavailable", text: `something other than the server answered: ${http}` };
+  if (status === 404) return { code: "key_not_found", text: "there is no such key" };
   return { code: "invalid_argument", text: `the server refused the request with ${http}` };
 }
 

@@ -307,7 +307,12 @@ export const BACKENDS_CLOUD: readonly Target[] = [
   },
   {
     name: "gcp-error",
-    parsers: ["gcp-kms/errors.ts", "gcp-kms/client-error.ts", "gcp-kms/credential-errors.ts"],
+    parsers: [
+      "gcp-kms/errors.ts",
+      "gcp-kms/client-error.ts",
+      "gcp-kms/credential-errors.ts",
+      "gcp-kms/foreign-answer.ts",
+    ],
     says: "makes a SignerError of whatever a client throws",
     structure: "json",
     seeds: [
