@@ -12,6 +12,7 @@ export interface Row {
 const THROTTLED: Row = { code: "throttled", text: "over a request quota" };
 const UNAVAILABLE: Row = { code: "unavailable", text: "the service is temporarily unavailable" };
 const UNREACHABLE: Row = { code: "unavailable", text: "the service cannot be reached" };
+const NO_TUNNEL: Row = { code: "unavailable", text: "the proxy made no connection" };
 const CUT: Row = { code: "unavailable", text: "the connection was cut" };
 const NO_ANSWER: Row = { code: "timeout", text: "no answer in time" };
 export const CREDENTIALS_REFUSED: Row = {
@@ -121,6 +122,8 @@ const BY_SYSTEM_CODE: ReadonlyMap<string, Row> = new Map([
     { code: "invalid_argument", text: "the agent is for http and the endpoint for https, or the other way around" },
   ],
   ["ECONNREFUSED", { code: "unavailable", text: "the connection was refused" }],
+  // From an agent of Node with the option proxyEnv, whatever the proxy's answer is.
+  ["ERR_PROXY_TUNNEL", NO_TUNNEL],
 ]);
 
 // Node: ENOTFOUND, EAI_AGAIN, EHOSTUNREACH. And HTTP/2.
@@ -239,13 +242,11 @@ function byClientName(name: string): Row | undefined {
 }
 
 /** What `https-proxy-agent` says, without a code, of a proxy that closed the connection or gave no usable answer. */
-const NO_TUNNEL =
+const SAYS_NO_TUNNEL =
   /^(?:Proxy connection ended before receiving|No header received from proxy|Invalid header from proxy) CONNECT response/;
 
 function byProxy(error: unknown): Row | undefined {
-  return NO_TUNNEL.test(textMember(error, "message"))
-    ? { code: "unavailable", text: "the proxy made no connection" }
-    : undefined;
+  return SAYS_NO_TUNNEL.test(textMember(error, "message")) ? NO_TUNNEL : undefined;
 }
 
 export function nameOf(error: unknown): string {

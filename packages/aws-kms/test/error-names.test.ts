@@ -98,6 +98,7 @@ describe("a system error", () => {
     ["ERR_HTTP2_SESSION_ERROR", "unavailable", false],
     ["HPE_INVALID_CONSTANT", "unavailable", false],
     ["ERR_INVALID_CHAR", "access_denied", false],
+    ["ERR_PROXY_TUNNEL", "unavailable", false],
     ["ERR_INVALID_PROTOCOL", "invalid_argument", false],
     ["ERR_UNESCAPED_CHARACTERS", "integrity", false],
     ["EXAMPLE1", "integrity", false],

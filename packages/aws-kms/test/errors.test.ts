@@ -169,6 +169,7 @@ describe("an error of the client", () => {
     ["a proxy's CA that is none", system("INVALID_CA"), "unavailable", true],
     ["no address that could be reached in time", system("ERR_SOCKET_CONNECTION_TIMEOUT"), "timeout", true],
     ["a socket that closed before the request", system("ERR_SOCKET_CLOSED"), "unavailable", true],
+    ["a proxy that refused, for an agent of Node", system("ERR_PROXY_TUNNEL"), "unavailable", true],
     ["an agent for another protocol", system("ERR_INVALID_PROTOCOL", "TypeError"), "invalid_argument", false],
     ["a request that took too long", system("ETIMEDOUT", "TimeoutError"), "timeout", true],
     ["a connection that took too long", Object.assign(new Error("x"), { name: "TimeoutError" }), "timeout", true],

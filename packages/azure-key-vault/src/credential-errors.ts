@@ -4,7 +4,8 @@ import { memberOf, safeCause, textMember } from "@signpost/core/adapter";
 // `@azure/identity` hides an outage of the network in messages and causes, and names both an identity that is missing and
 // one that cannot be reached a CredentialUnavailableError.
 
-const NETWORK = /^(?:ECONN[A-Z]+|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)UNREACH|ETIMEDOUT|EPIPE|UND_ERR_\w+)$/;
+const NETWORK =
+  /^(?:ECONN[A-Z]+|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)UNREACH|ETIMEDOUT|EPIPE|ERR_PROXY_TUNNEL|UND_ERR_\w+)$/;
 const IN_MESSAGE =
   /\b(?:ECONN(?:REFUSED|RESET|ABORTED)|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)UNREACH|ETIMEDOUT|network_error)\b/;
 /** Its client library's word for an authority whose endpoints it could not read: an outage, or a tenant that does not exist. */

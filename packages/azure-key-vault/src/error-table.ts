@@ -167,6 +167,8 @@ const BY_CODE: ReadonlyMap<string, Row> = new Map([
   // Of @azure/core-rest-pipeline, in a transport of the caller.
   ["REQUEST_SEND_ERROR", UNREACHABLE],
   ["ECONNREFUSED", { code: "unavailable", text: "the connection was refused" }],
+  // From an agent of Node with the option proxyEnv, in a transport of the caller.
+  ["ERR_PROXY_TUNNEL", { code: "unavailable", text: "the proxy made no connection" }],
 ]);
 
 // Node: EAI_AGAIN, EHOSTUNREACH. And HTTP/2.

@@ -57,6 +57,7 @@ describe("a credential that fails", () => {
     ["without endpoints", { message: "endpoints_resolution_error" }, "unavailable", `${AWAY}, or has no such tenant`],
     ["in the network", { code: "ECONNREFUSED" }, "unavailable", AWAY],
     ["in the network, in words", { message: "connect ETIMEDOUT 10.0.0.1" }, "unavailable", AWAY],
+    ["in Node's proxy agent", { cause: { code: "ERR_PROXY_TUNNEL" } }, "unavailable", AWAY],
     ["in undici", { cause: { code: "UND_ERR_SOCKET" } }, "unavailable", AWAY],
     [
       "in a chain",

@@ -147,6 +147,7 @@ describe("an error of the client", () => {
     ["UND_ERR_RES_EXCEEDED_MAX_SIZE", "integrity", "the answer is too long"],
     ["UND_ERR_PRX_TLS", "unavailable", "the proxy cannot be reached"],
     ["REQUEST_SEND_ERROR", "unavailable", AWAY],
+    ["ERR_PROXY_TUNNEL", "unavailable", "the proxy made no connection"],
     ["ECONNREFUSED", "unavailable", "the connection was refused"],
     ["EAI_AGAIN", "unavailable", AWAY],
     ["ERR_OSSL_X", "unavailable", AWAY],

@@ -65,11 +65,11 @@ export function messageOf(error: unknown): string {
 }
 
 /**
- * Codes of Node and its resolver for an unreachable service or too few sockets, those of fetch for a lost or silent
+ * Codes of Node and its resolver for an unreachable service or proxy or too few sockets, those of fetch for a lost or silent
  * connection, and node-fetch's code for an answer that ends early.
  */
 const NETWORK_ERROR =
-  /^(?:E(?:ADDR|AI_|CONN|HOST|NET|SHUTDOWN|[MN]FILE|NOBUFS|NOTCONN|NOTFOUND|PIPE|PROTO|REFUSED|SERVFAIL|TIMED?OUT)|ERR_SOCKET_C(?:LOSED|ONNECTION)|ERR_STREAM_(?:DESTROYED|PREMATURE)|UND_ERR_(?:SOCKET|[A-Z]+_TIMEOUT)$)/;
+  /^(?:E(?:ADDR|AI_|CONN|HOST|NET|SHUTDOWN|[MN]FILE|NOBUFS|NOTCONN|NOTFOUND|PIPE|PROTO|REFUSED|SERVFAIL|TIMED?OUT)|ERR_PROXY_TUNNEL$|ERR_SOCKET_C(?:LOSED|ONNECTION)|ERR_STREAM_(?:DESTROYED|PREMATURE)|UND_ERR_(?:SOCKET|[A-Z]+_TIMEOUT)$)/;
 
 /** The codes of Node's HTTP parser and of its decompression, for an answer of something that is not the service. */
 const UNREADABLE_ERROR = /^(?:HPE|Z)_/;
