@@ -241,9 +241,12 @@ function byClientName(name: string): Row | undefined {
   return undefined;
 }
 
-/** What `https-proxy-agent` says, without a code, of a proxy that closed the connection or gave no usable answer. */
+/**
+ * What `https-proxy-agent` says, without a code, of a proxy that closed the connection or gave no usable answer, and `hpagent` of
+ * one that refused or did not answer.
+ */
 const SAYS_NO_TUNNEL =
-  /^(?:Proxy connection ended before receiving|No header received from proxy|Invalid header from proxy) CONNECT response/;
+  /^(?:(?:Proxy connection ended before receiving|No header received from proxy|Invalid header from proxy) CONNECT response|Bad response: \d{3}$|Proxy timeout$)/;
 
 function byProxy(error: unknown): Row | undefined {
   return SAYS_NO_TUNNEL.test(textMember(error, "message")) ? NO_TUNNEL : undefined;

@@ -152,6 +152,9 @@ describe("an error of the client", () => {
     ],
     ["an empty answer of a proxy", new Error("No header received from proxy CONNECT response"), "unavailable", true],
     ["a damaged answer of a proxy", new Error('Invalid header from proxy CONNECT response: "x"'), "unavailable", true],
+    ["a proxy that refused, for hpagent", new Error("Bad response: 407"), "unavailable", true],
+    ["a proxy that did not answer, for hpagent", new Error("Proxy timeout"), "unavailable", true],
+    ["words like those of hpagent", new Error("Bad response: 4070"), "integrity", false],
     [
       "other words about a proxy",
       new Error("my Proxy connection ended before receiving CONNECT response"),
