@@ -227,8 +227,11 @@ function byStatus(error: unknown): Row | undefined {
   return { code: "unavailable", text: `something other than AWS answered: HTTP status ${status}` };
 }
 
-/** The names of errors for an answer without an error code, of the SDK and of our own transport. Each service sends one. */
-const WITHOUT_CODE = /^(?:SyntaxError|Unknown(?:Error)?)$/;
+/**
+ * The names of errors for an answer without an error code, of the SDK and of our own transport. Each service sends one. NotFound is
+ * the SDK's name for each 404 to a call of STS, which never answers so.
+ */
+const WITHOUT_CODE = /^(?:SyntaxError|Unknown(?:Error)?|NotFound)$/;
 
 function isOfService(error: unknown): boolean {
   return !WITHOUT_CODE.test(nameOf(error));

@@ -270,6 +270,15 @@ test.each<[string, (response: ServerResponse) => unknown, SignerErrorCode]>([
   await expect(open()).rejects.toMatchObject({ code, transient: code !== "access_denied" });
 });
 
+test("a gateway in front of STS that has lost its route passes", async () => {
+  process.env["AWS_ENDPOINT_URL_STS"] = `http://127.0.0.1:${port}`;
+  process.env["AWS_ROLE_ARN"] = "arn:aws:iam::111122223333:role/op";
+  process.env["AWS_WEB_IDENTITY_TOKEN_FILE"] = join(folder, "web-token");
+  writeFileSync(join(folder, "web-token"), "web-identity-token");
+  answer = (_asked, response) => void response.writeHead(404, { "content-type": "text/html" }).end("<html></html>");
+  await expect(open()).rejects.toMatchObject({ code: "unavailable", transient: true });
+});
+
 test("a container's endpoint with https that cannot be reached passes", async () => {
   process.env["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = "https://127.0.0.1:1/credentials";
   await expect(open()).rejects.toMatchObject({ code: "unavailable", transient: true });

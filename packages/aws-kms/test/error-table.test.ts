@@ -33,7 +33,7 @@ describe("an HTTP status alone", () => {
   });
 
   // The names of the SDK and of the own transport for an answer without an error code.
-  test.each(["SyntaxError", "Unknown", "UnknownError"])(
+  test.each(["SyntaxError", "Unknown", "UnknownError", "NotFound"])(
     "of an answer without a code of AWS (%s) is another's",
     (name) => {
       for (const httpStatusCode of [401, 403]) {
