@@ -106,6 +106,9 @@ export function createTokenCalls(requester: Requester, attemptTimeoutMs: number)
   };
 }
 
+/** How a server refuses, with a list of messages. */
+const REFUSALS: ReadonlySet<number> = new Set([400, 401, 403]);
+
 function loginAt(path: string): string {
   return `log in with ${path.slice(0, path.lastIndexOf("/"))}`;
 }
@@ -120,6 +123,11 @@ export function areCredentialsRefused(error: unknown): boolean {
 
 /** The methods answer wrong credentials with 400 or 403. So does the server if no method is mounted there, or with 404. */
 function rowOfTokenAnswer(answer: HttpAnswer): Row {
+  const { status, hasErrors } = answer;
+  // The page of a firewall says nothing about a token, which would otherwise never be renewed again.
+  if (!hasErrors && REFUSALS.has(status)) {
+    return { code: "unavailable", text: `something other than the server refused: HTTP status ${status}` };
+  }
   const row = rowOfAnswer(answer);
   switch (row.code) {
     case "invalid_argument":

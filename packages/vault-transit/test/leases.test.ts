@@ -111,6 +111,34 @@ describe("a lease", () => {
     }
   });
 
+  test("of a given token is renewed again after something in front of the server refused", async () => {
+    let blocked = true;
+    const renewals: string[] = [];
+    logins.refuse = ({ path }) => {
+      if (path === "auth/token/lookup-self") return dataReply({ ttl: 3600, renewable: true });
+      if (path !== RENEW) return undefined;
+      renewals.push(blocked ? "blocked" : "done");
+      return blocked ? { status: 403, body: "<html>blocked</html>" } : undefined;
+    };
+    fake.accepted = [fake.token];
+    const signer = await open({ method: "token", token: fake.token });
+    const start = Date.now();
+    const clock = vi.spyOn(Date, "now").mockReturnValue(start + 2_500_000);
+    const untilRenewal = (outcome: string): Promise<void> =>
+      vi.waitFor(
+        async () => {
+          expect(await signsTruly(signer)).toBe(true);
+          expect(renewals).toContain(outcome);
+        },
+        { timeout: 20_000 },
+      );
+    await untilRenewal("blocked");
+    blocked = false;
+    clock.mockReturnValue(start + 2_502_000);
+    await untilRenewal("done");
+    vi.restoreAllMocks();
+  });
+
   test("that ended while the process was frozen is replaced before a call is sent", async () => {
     const signer = await open(APPROLE);
     vi.spyOn(Date, "now").mockReturnValue(Date.now() + 3_600_001);

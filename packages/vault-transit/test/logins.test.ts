@@ -115,14 +115,11 @@ describe("a login", () => {
     await signer.close();
   });
 
-  test("that something in front of the server refuses is made again", async () => {
-    let page = true;
-    logins.refuse = ({ path }) => (path === LOGIN && page ? { status: 400, body: "<html>400</html>" } : undefined);
-    const auth = { ...APPROLE, roleId: "behind-a-proxy" };
-    const error = await rejection(open(auth));
-    expect(error).toMatchObject({ code: "access_denied" });
-    page = false;
-    expect(await signsTruly(await open(auth))).toBe(true);
+  test.each([400, 403, 404])("that something in front of the server refuses with %i is made again", async (status) => {
+    const pages = [{ status, body: "<html></html>" }];
+    logins.refuse = ({ path }) => (path === LOGIN ? pages.pop() : undefined);
+    expect(await signsTruly(await open({ ...APPROLE, roleId: `behind-a-proxy-${status}` }))).toBe(true);
+    expect(logins.calls(LOGIN)).toHaveLength(2);
   });
 
   test.each([

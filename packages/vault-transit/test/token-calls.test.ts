@@ -188,12 +188,26 @@ describe("the calls about tokens", () => {
     [404, ["no handler for route"], "access_denied", "nothing is mounted there"],
     [429, [], "throttled", "over a rate quota of the server"],
     [503, ["Vault is sealed"], "unavailable", "the server is sealed"],
+    [401, [], "access_denied", "the server refused the credentials, or nothing is mounted there"],
   ])("that are answered %i %j are %s", async (status, errors, code, text) => {
     const { calls } = served(async () => ({ status, errors, hasErrors: true }));
     expect(await rejection(calls.logIn(LOGIN))).toMatchObject({
       code,
       message: `cannot log in with auth/approle at https://vault.example:8200 in the namespace team: ${text}`,
     });
+  });
+
+  test.each([400, 401, 403])("that something else refuses with %i are unavailable", async (status) => {
+    const { calls } = served(async () => ({ status, hasErrors: false }));
+    for (const call of [calls.logIn(LOGIN), calls.renew("held", undefined), calls.lookUp("held")]) {
+      expect(await rejection(call)).toMatchObject({
+        code: "unavailable",
+        transient: true,
+        message: expect.stringMatching(
+          new RegExp(`: something other than the server refused: HTTP status ${status}$`),
+        ) as string,
+      });
+    }
   });
 });
 
