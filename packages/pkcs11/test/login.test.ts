@@ -6,6 +6,7 @@ import { PinLedger } from "../src/pool/pin-ledger.ts";
 import { type PinSource, pinSource, readPin } from "../src/request/pin.ts";
 import { ProcessPins } from "../src/sharing/process-pins.ts";
 import { CommandError } from "../src/wire/command-error.ts";
+import type { PinVerdict } from "../src/wire/pin-outcomes.ts";
 import { HungCallError } from "../src/wire/hung-call.ts";
 import type { CommandInput, CommandName, CommandOutput, RunCommand } from "../src/wire/commands.ts";
 
@@ -78,6 +79,72 @@ describe("a refusal", () => {
     expect(login.blocked).toMatchObject({ code: "pin_incorrect" });
     Object.assign(moved, { monotonic: monotonicMs, wall: wallMs });
     expect(login.blocked).toBeUndefined();
+  });
+});
+
+describe("a refusal, while another thread's login covers the token", () => {
+  /** Refused more than five seconds ago. `verdict`: what a comparison with the accepted PIN finds. */
+  async function refused(
+    verdict: () => PinVerdict,
+    reason = refusedPin,
+  ): Promise<{
+    readonly login: TokenLogin;
+    readonly source: PinSource;
+    /** A signature, some time after the last one. Resolves with the comparisons made so far. */
+    readonly signed: (afterMs: number) => Promise<number>;
+  }> {
+    let [compared, now] = [0, Math.round(performance.now())];
+    vi.spyOn(performance, "now").mockImplementation(() => now);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const compare = async (): Promise<PinVerdict> => ((compared += 1), verdict());
+    const login = new TokenLogin(TOKEN, { ...pins, compare }, () => {});
+    const source = pinSource(() => "1234");
+    login.signers.add(source);
+    const { run } = loggedOutSession();
+    const refusing: RunCommand = (name, input) => (name === "login" ? Promise.reject(reason) : run(name, input));
+    await expect(login.login(refusing)).rejects.toMatchObject({ name: "SignerError" });
+    const signed = async (afterMs: number): Promise<number> => {
+      now += afterMs;
+      login.signed();
+      await turn();
+      return compared;
+    };
+    return { login, source, signed };
+  }
+
+  test("ends once its source returns the accepted PIN, which is compared at most every five seconds", async () => {
+    let verdict: PinVerdict = "changed";
+    const { login, signed } = await refused(() => verdict);
+    expect([await signed(5_000), await signed(1), await signed(1), await signed(5_000)]).toEqual([0, 1, 1, 2]);
+    expect(login.refusal).toMatchObject({ code: "pin_incorrect" });
+    verdict = "proven";
+    expect([await signed(4_999), await signed(2)]).toEqual([2, 3]);
+    expect(login.refusal).toBeUndefined();
+    expect(await signed(10_000)).toBe(3);
+  });
+
+  test("stays while the source fails, or returns another PIN", async () => {
+    const { login, signed } = await refused(() => {
+      throw new Error("away");
+    });
+    expect([await signed(5_001), await signed(5_001)]).toEqual([1, 2]);
+    expect(login.refusal).toMatchObject({ code: "pin_incorrect" });
+  });
+
+  test("ends with the signer whose PIN it was", async () => {
+    const { login, source, signed } = await refused(() => "unproven");
+    login.signers.remove(source);
+    expect(await signed(5_001)).toBe(0);
+    expect(login.refusal).toBeUndefined();
+  });
+
+  test("stays if the token accepts no PIN at all", async () => {
+    const { login, signed } = await refused(
+      () => "proven",
+      new CommandError({ kind: "cryptoki", call: "C_Login", code: 0xa4 }),
+    );
+    expect(await signed(5_001)).toBe(0);
+    expect(login.finalRefusal).toBeDefined();
   });
 });
 

@@ -239,4 +239,29 @@ describe("a signer whose PIN became wrong", () => {
       await forgetRefusedPins();
     }
   });
+
+  test("is ready again once its source was corrected, though another thread was the first to log in", async () => {
+    let pin = at.hsm.pin;
+    const signer = await at.opener.open({ ...at.base, pin: () => pin });
+    const endClock = useClock();
+    try {
+      pin = WRONG;
+      at.shim.fail("C_Sign", 0x30, { times: 1 });
+      await until(async () => (await outcome(signer)) === "pin_incorrect");
+      const [thread] = start(1);
+      expect(await thread?.open({ ...at.base, pin: at.hsm.pin })).toBe("opened");
+      await vi.advanceTimersByTimeAsync(5_100);
+      await until(async () => (await outcome(signer)) === "signed");
+      expect(signer.health()).toMatchObject({
+        status: "degraded",
+        notes: [expect.stringMatching(/refused the PIN/) as string],
+      });
+      pin = at.hsm.pin;
+      await vi.advanceTimersByTimeAsync(5_100);
+      await until(async () => (await outcome(signer)) === "signed" && signer.health().status === "ready");
+      expect(signer.health().notes).toEqual([]);
+    } finally {
+      endClock();
+    }
+  });
 });

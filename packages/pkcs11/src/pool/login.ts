@@ -47,6 +47,9 @@ export class TokenLogin {
   readonly #inTurn = createSerial();
   readonly #onRefused: () => void;
   #refusal: Refusal | undefined;
+  /** When the PIN of a refused source was last compared with the accepted one. */
+  #comparedAt: Instant | undefined;
+  #isComparing = false;
   /** How many PINs the token has accepted from the pool. */
   #acceptances = 0;
   /** Why the pool makes no login that the token did not ask for. */
@@ -173,6 +176,18 @@ export class TokenLogin {
     if (loggedIn) this.signers.covered();
   }
 
+  /**
+   * A signature was made. After a refusal, the token is logged in by another thread then, so the pool logs in no more and would
+   * never hear that the refused source was corrected.
+   */
+  signed(): void {
+    const refusal = this.#refusal;
+    if (refusal?.source === undefined || this.blocked !== undefined) return;
+    const comparedAt = this.#comparedAt ?? refusal.refusedAt;
+    if (this.#isComparing || elapsedMs(comparedAt) <= ASK_AGAIN_MS) return;
+    void this.#compareRefused(refusal, refusal.source);
+  }
+
   /** Replaces an error about the PIN, from any call, with the refusal. Other errors are unchanged. */
   refused(error: unknown): unknown {
     if (typeof error === "object" && error !== null && this.#unaskedErrors.has(error)) return error;
@@ -279,6 +294,14 @@ export class TokenLogin {
     this.#unaskedRefusal ??= cause;
     this.#unaskedErrors.add(told);
     return told;
+  }
+
+  async #compareRefused(refusal: Refusal, source: PinSource): Promise<void> {
+    this.#isComparing = true;
+    const isOver = await this.signers.isCorrected(source);
+    this.#isComparing = false;
+    this.#comparedAt = readInstant();
+    if (isOver && this.#refusal === refusal) this.#refusal = undefined;
   }
 
   #source(): PinSource {

@@ -115,6 +115,7 @@ export class TokenPool {
       if (!session.keys.has(number)) await this.#keys.findAgain(taken, key);
       const signature = await signDigest(taken, digest);
       this.sessions.succeeded();
+      this.#login.signed();
       return { signature, session: session.identity };
     };
     return this.#inSession(call, work, joins);

@@ -122,6 +122,16 @@ export class SignerPins {
     this.#sources = [...this.#sources.filter((other) => other !== source), source];
   }
 
+  /** Whether a source that was refused now returns the PIN that the token accepted, or is of a signer that is closed. */
+  async isCorrected(source: PinSource): Promise<boolean> {
+    if (!this.#sources.includes(source)) return true;
+    const accepted = this.#accepted;
+    const verdict = await this.#pins.compare(source, this.#token, accepted).catch(() => undefined);
+    if (verdict !== "proven") return false;
+    if (this.#sources.includes(source)) this.#stands(source, verdict, accepted);
+    return true;
+  }
+
   /** The token is logged in. */
   covered(): void {
     this.#isCovered ||= this.#accepted === undefined;
