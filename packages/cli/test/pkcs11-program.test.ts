@@ -192,9 +192,12 @@ describe("the state of a token", () => {
 });
 
 describe("a module", () => {
-  test("is loaded, and initialized without arguments", async () => {
+  test("is loaded, and initialized as the adapter does it", async () => {
     const { calls } = await answered({ task: "token" }, { flags: FLAGS.CKF_LOGIN_REQUIRED });
-    expect(calls.slice(0, 2)).toEqual([["load", "/lib/m.so"], ["C_Initialize"]]);
+    expect(calls.slice(0, 2)).toEqual([
+      ["load", "/lib/m.so"],
+      ["C_Initialize", { flags: 2 }],
+    ]);
   });
 
   test("gets its parameters with one more character, which pkcs11js drops", async () => {

@@ -21,6 +21,8 @@ interface FakeModule {
   shown: boolean;
   found: boolean;
   fails: Record<string, object | string>;
+  /** CKA_ALWAYS_AUTHENTICATE. */
+  careful: Buffer | undefined;
   sign: () => Promise<unknown>;
 }
 let module: FakeModule;
@@ -44,7 +46,7 @@ const call = (name, ...args) => {
 };
 let isLoggedIn = false;
 module.exports = {
-  CKF_OS_LOCKING_OK: 2, CKF_SERIAL_SESSION: 4, CKF_LOGIN_REQUIRED: 4, CKU_USER: 1, CKM_ECDSA: 0x1041,
+  CKF_OS_LOCKING_OK: 2, CKF_SERIAL_SESSION: 4, CKF_LOGIN_REQUIRED: 4, CKU_USER: 1, CKU_CONTEXT_SPECIFIC: 2, CKA_ALWAYS_AUTHENTICATE: 0x202, CKM_ECDSA: 0x1041,
   CKA_CLASS: 0, CKO_PRIVATE_KEY: 3, CKA_LABEL: 3, CKA_ID: 0x102,
   PKCS11: class {
     load(path) { isLoggedIn = false; call("load", path); }
@@ -62,6 +64,7 @@ module.exports = {
     C_FindObjectsInit(session, template) { call("C_FindObjectsInit", session[0], template); }
     C_FindObjects(session, max) { return (isLoggedIn ? fake().found : fake().shown) ? [Buffer.from([100 + session[0]])] : []; }
     C_FindObjectsFinal(session) { call("C_FindObjectsFinal", session[0]); }
+    C_GetAttributeValue(session, key, [{ type }]) { call("C_GetAttributeValue", session[0], key[0], type); return [{ type, value: fake().careful }]; }
     C_SignInit(session, mechanism, key) { call("C_SignInit", session[0], mechanism, key[0]); }
     C_SignAsync(session, data, output) { call("C_SignAsync", session[0], data.length, output.length); return fake().sign(); }
   },
@@ -84,6 +87,7 @@ beforeEach(() => {
     shown: true,
     found: true,
     fails: {},
+    careful: Buffer.of(0),
     sign: async () => Buffer.alloc(64),
   };
   Reflect.set(globalThis, "fakeModule", module);
@@ -114,7 +118,8 @@ test("the module is loaded, with a session for each call at once, and one login"
   const side = await open({ concurrency: 3 });
   expect(side.name).toBe("bare module");
   expect(callsOf("load")).toEqual([["/lib/m.so"]]);
-  expect(callsOf("C_Initialize")).toEqual([[undefined]]);
+  // With CKF_OS_LOCKING_OK: the calls of all sessions run at the same time.
+  expect(callsOf("C_Initialize")).toEqual([[{ flags: 2 }]]);
   expect(callsOf("C_OpenSession")).toEqual([
     [0, 4],
     [0, 4],
@@ -127,6 +132,50 @@ test("the module is loaded, with a session for each call at once, and one login"
 test("parameters of the module are passed whole, although pkcs11js drops their last character", async () => {
   await open({ uri: "pkcs11:parameters" });
   expect(callsOf("C_Initialize")).toEqual([[{ flags: 2, libraryParameters: "a=b " }]]);
+});
+
+describe("a key with CKA_ALWAYS_AUTHENTICATE", () => {
+  const logins = (): readonly unknown[][] => callsOf("C_Login").slice(1);
+
+  test("gets a context-specific login in the session of each signature, after C_SignInit", async () => {
+    module.careful = Buffer.of(1);
+    const side = await open();
+    await side.sign();
+    await side.sign();
+    expect(logins()).toEqual([
+      [0, 2, "1234"],
+      [0, 2, "1234"],
+    ]);
+    const names = module.calls.map(([name]) => name);
+    expect(names.slice(-3)).toEqual(["C_SignInit", "C_Login", "C_SignAsync"]);
+  });
+
+  test.each<[what: string, prepare: () => void]>([
+    ["says that it is not", () => (module.careful = Buffer.of(0))],
+    ["has no such attribute", () => (module.careful = undefined)],
+    ["is of a module that refuses the question", () => (module.fails = { C_GetAttributeValue: { message: "no" } })],
+  ])("is none if it %s", async (_what, prepare) => {
+    prepare();
+    await (await open()).sign();
+    expect(logins()).toEqual([]);
+  });
+
+  test("gets no more logins once one is refused, because each may bring the token nearer to its lock", async () => {
+    module.careful = Buffer.of(1);
+    const side = await open();
+    module.fails = { C_Login: { message: "CKR_PIN_INCORRECT:160" } };
+    for (let count = 0; count < 3; count += 1) {
+      await expect(side.sign()).rejects.toThrow("CKR_PIN_INCORRECT:160");
+    }
+    expect(logins()).toHaveLength(1);
+    expect(callsOf("C_SignAsync")).toEqual([]);
+  });
+
+  test("gets none without a PIN", async () => {
+    module.careful = Buffer.of(1);
+    await (await open({ pin: "" })).sign();
+    expect(callsOf("C_Login")).toEqual([]);
+  });
 });
 
 test.each<[keyUri: string, more: readonly object[]]>([

@@ -1,6 +1,7 @@
 // The child process: loads a PKCS#11 module, does one task, sends the answer and ends.
 import { createRequire } from "node:module";
 import { codeName } from "./code-name.ts";
+import { initializeArguments, type InitializeArguments } from "./initialize.ts";
 import {
   KEY_ATTRIBUTES,
   type KeyAttributes,
@@ -22,7 +23,7 @@ interface Attribute {
 }
 interface Module extends SlotCalls {
   load(path: string): void;
-  C_Initialize(args?: { readonly flags: number; readonly libraryParameters: string }): void;
+  C_Initialize(args: InitializeArguments): void;
   C_Finalize(): void;
   C_OpenSession(slot: Buffer, flags: number): Buffer;
   C_Login(session: Buffer, user: number, pin: string): void;
@@ -69,7 +70,7 @@ function run(request: ModuleRequest): unknown {
   const module = new binding.PKCS11();
   load(module, request.module);
   const calls = { module, number: (name: string) => Number(binding[name]) };
-  initialize(calls, request.parameters);
+  module.C_Initialize(initializeArguments(calls.number, request.parameters));
   try {
     const [slot, info] = findToken(calls, request.uri);
     const state = tokenState(calls, info);
@@ -102,12 +103,6 @@ function load(module: Module, path: string): void {
       `the PKCS#11 module cannot be loaded: ${reason.replaceAll(path, "the module")}`,
     );
   }
-}
-
-function initialize({ module, number }: Calls, parameters: string | undefined): void {
-  if (parameters === undefined) return module.C_Initialize();
-  // pkcs11js drops the last character of the parameters.
-  module.C_Initialize({ flags: number("CKF_OS_LOCKING_OK"), libraryParameters: `${parameters} ` });
 }
 
 /** Not every token that needs a login sets the flag. One that shows the key without a login needs none. */

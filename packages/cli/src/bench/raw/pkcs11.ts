@@ -1,6 +1,7 @@
 import { createRequire } from "node:module";
 import { setTimeout as delay } from "node:timers/promises";
 import { codeName } from "../../backends/pkcs11/code-name.ts";
+import { initializeArguments, type InitializeArguments } from "../../backends/pkcs11/initialize.ts";
 import { findModule, placeOfOpened, type ModulePlace } from "../../backends/pkcs11/module.ts";
 import { findSlots, type SlotCalls, type TokenInfo } from "../../backends/pkcs11/slots.ts";
 import { CliError } from "../../program/cli-error.ts";
@@ -20,7 +21,7 @@ interface Attribute {
 }
 interface Module extends SlotCalls {
   load(path: string): void;
-  C_Initialize(args?: { readonly flags: number; readonly libraryParameters: string }): void;
+  C_Initialize(args: InitializeArguments): void;
   C_Finalize(): void;
   C_OpenSession(slot: Buffer, flags: number): Buffer;
   C_CloseSession(session: Buffer): void;
@@ -28,6 +29,11 @@ interface Module extends SlotCalls {
   C_FindObjectsInit(session: Buffer, template: readonly Attribute[]): void;
   C_FindObjects(session: Buffer, max: number): Buffer[];
   C_FindObjectsFinal(session: Buffer): void;
+  C_GetAttributeValue(
+    session: Buffer,
+    object: Buffer,
+    template: readonly { readonly type: number }[],
+  ): readonly object[];
   C_SignInit(session: Buffer, mechanism: { readonly mechanism: number }, key: Buffer): void;
   C_SignAsync(session: Buffer, data: Buffer, output: Buffer): Promise<Buffer>;
 }
@@ -58,11 +64,7 @@ interface SessionsOrder {
 }
 
 function openSessions({ module, number, place, concurrency, secret }: SessionsOrder): Side {
-  const { parameters } = place;
-  // pkcs11js drops the last character of the parameters.
-  const args =
-    parameters === undefined ? undefined : { flags: number("CKF_OS_LOCKING_OK"), libraryParameters: `${parameters} ` };
-  const isOurs = unless(ALREADY_INITIALIZED, () => module.C_Initialize(args));
+  const isOurs = unless(ALREADY_INITIALIZED, () => module.C_Initialize(initializeArguments(number, place.parameters)));
   const [slot, { flags }] = findSlot(module, place);
   const openSession = (): Buffer => module.C_OpenSession(slot, number("CKF_SERIAL_SESSION"));
   const first = openSession();
@@ -80,6 +82,12 @@ function openSessions({ module, number, place, concurrency, secret }: SessionsOr
     unless(ALREADY_LOGGED_IN, () => module.C_Login(first, number("CKU_USER"), secret));
   }
   const free = sessions.map((session) => ({ session, key: findKey(module, session, template) }));
+  const [found] = free;
+  const wantsLogin = found !== undefined && isCareful(module, found, number("CKA_ALWAYS_AUTHENTICATE"));
+  const login =
+    wantsLogin && secret !== undefined
+      ? unlessRefused((session) => module.C_Login(session, number("CKU_CONTEXT_SPECIFIC"), secret))
+      : undefined;
   const running = new Set<Promise<Buffer>>();
   const mechanism = { mechanism: number("CKM_ECDSA") };
   return {
@@ -89,6 +97,7 @@ function openSessions({ module, number, place, concurrency, secret }: SessionsOr
       if (taken === undefined) throw new TypeError("there is a session for each caller");
       try {
         module.C_SignInit(taken.session, mechanism, taken.key);
+        login?.(taken.session);
         const call = module.C_SignAsync(taken.session, probeDigest(), Buffer.alloc(64));
         running.add(call);
         await call.finally(() => running.delete(call));
@@ -160,4 +169,33 @@ function findKey(module: Module, session: Buffer, template: readonly Attribute[]
   const [key] = findKeys(module, session, template);
   if (key === undefined) throw new CliError(EXIT.backend, "key_not_found", "the token has no such private key");
   return key;
+}
+
+/** A login that was refused is not tried again: the token may lock. */
+function unlessRefused(login: (session: Buffer) => void): (session: Buffer) => void {
+  let refusal: { readonly error: unknown } | undefined;
+  return (session) => {
+    if (refusal !== undefined) throw refusal.error;
+    try {
+      login(session);
+    } catch (error) {
+      refusal = { error };
+      throw error;
+    }
+  };
+}
+
+interface KeyInSession {
+  readonly session: Buffer;
+  readonly key: Buffer;
+}
+
+/** Whether each signature needs a login (CKA_ALWAYS_AUTHENTICATE). Not every module knows the attribute. */
+function isCareful(module: Module, { session, key }: KeyInSession, type: number): boolean {
+  try {
+    const [attribute] = module.C_GetAttributeValue(session, key, [{ type }]);
+    return Buffer.from(Object(Reflect.get(Object(attribute), "value")))[0] === 1;
+  } catch {
+    return false;
+  }
 }
