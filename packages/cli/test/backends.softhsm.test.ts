@@ -77,7 +77,16 @@ describe("keygen", () => {
 
   test("needs a token that is there", async () => {
     const { code, stderr } = await cli(["keygen", withPin(uriOf("a").replace("token=op", "token=away"))]);
-    expect({ code, stderr }).toEqual({ code: 3, stderr: "error the module has no such token\n" });
+    expect({ code, stderr }).toEqual({
+      code: 3,
+      stderr: expect.stringMatching(/^error no token matches token "away"; the module has "op" \(serial /),
+    });
+  });
+
+  test("says where SoftHSM has its configuration from, where it shows no token", async () => {
+    const env = { SOFTHSM2_CONF: join(folder.path, "missing.conf") };
+    const { code, stderr } = await cli(["keygen", withPin(uriOf("a"))], { env });
+    expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining("SOFTHSM2_CONF") });
   });
 });
 

@@ -706,6 +706,23 @@ describe("PKCS#11", () => {
     expect(await ended(makeTokenKey, URI)).toMatchObject(error);
   });
 
+  test("says of a token that is not there what the adapter says, which knows more", async () => {
+    fake.backend = () => new CliError(3, "token_not_found", "no such token");
+    const away = new SignerError("key_not_found", "no token matches; the module has others");
+    await expect(ended(makeTokenKey, URI, { open: () => Promise.reject(away) })).rejects.toBe(away);
+  });
+
+  test("says what the module says of a token that is there a moment later", async () => {
+    fake.backend = () => new CliError(3, "token_not_found", "no such token");
+    let openings = 0;
+    const open = async (): Promise<never> => {
+      openings += 1;
+      if (openings === 1) throw new SignerError("key_not_found", "away");
+      return { close: async () => undefined } as never;
+    };
+    expect(await ended(makeTokenKey, URI, { open })).toMatchObject({ message: "no such token", exitCode: 3 });
+  });
+
   test("passes on what is no error of the module", async () => {
     fake.backend = () => new TypeError("a mistake");
     await expect(ended(makeTokenKey, URI)).rejects.toThrow(TypeError);

@@ -54,8 +54,13 @@ describe("slots with 64 bits", () => {
   beforeEach(() => shim.slots({ first: FIRST }));
 
   test("are told apart, and no PIN goes to another one", async () => {
-    await expectRefused(uriOf("slot-id=1;object=new"), 3, "the module has no such token");
-    await expectRefused(uriOf("slot-id=2305843009213693952;object=new"), 3, "the module has no such token");
+    await expectRefused(uriOf("slot-id=1;object=new"), 3, 'no token matches slotId "1"; the module has ');
+    const absent = "2305843009213693952";
+    await expectRefused(
+      uriOf(`slot-id=${absent};object=new`),
+      3,
+      `no token matches slotId "${absent}"; the module has `,
+    );
     expect(shim.logins().every((count) => count === 0)).toBe(true);
   });
 

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { findModule, runInModule } from "../backends/pkcs11/module.ts";
 import { CliError } from "../program/cli-error.ts";
-import { exists, LOOK_FIRST, opensKey, refuse, requireNames, type MakeKey } from "./maker.ts";
+import { exists, LOOK_FIRST, opensKey, refuse, requireNames, type KeyOrder, type MakeKey } from "./maker.ts";
 
 /** Long enough that no two keys of a token get the same one. */
 const ID_BYTES = 8;
@@ -32,14 +32,21 @@ export const makeTokenKey: MakeKey = async (order) => {
   if (pin === undefined) throw refuse("There is no PIN", "Add pin-source=file:PATH or pin-source=env:NAME to the URI");
   const id = place.uri.id ?? randomBytes(ID_BYTES).toString("hex");
   order.leaves(`A key pair with the id ${id} may have been made in the token`);
-  await runInModule(place, { task: "generate", pin, label: object, id }, context).catch((error: unknown) => {
-    throw error instanceof CliError ? notMade(error) : error;
+  await runInModule(place, { task: "generate", pin, label: object, id }, context).catch(async (error: unknown) => {
+    throw error instanceof CliError ? await notMade(error, order) : error;
   });
   return place.uri.id === undefined ? withId(uri, id) : uri;
 };
 
-function notMade(error: CliError): CliError {
+async function notMade(error: CliError, { open, uri }: KeyOrder): Promise<unknown> {
   if (error.code === "key_exists") return taken();
+  if (error.code === "token_not_found") {
+    // The adapter says which tokens there are, and where a module takes its configuration from.
+    return opensKey(open, uri, []).then(
+      () => error,
+      (reason: unknown) => reason,
+    );
+  }
   if (error.code === "module_failed") return refusedByModule(error);
   if (error.code !== "module_ended") return error;
   return new CliError(error.exitCode, error.code, error.message, { cause: error, hint: LOOK_FIRST });
