@@ -296,6 +296,14 @@ describe("the attributes of a key", () => {
     expect(names.filter((name) => name === "C_Login")).toHaveLength(logins);
   });
 
+  test("are read where the login of another process covers this one", async () => {
+    const fails = { C_Login: { message: "CKR_USER_ALREADY_LOGGED_IN:256", code: 256 } };
+    const state = { flags: FLAGS.CKF_LOGIN_REQUIRED, shown: [PRIVATE] };
+    expect((await answered(ATTRIBUTES, { ...state, fails })).answer).toEqual({ ok: true, value: {} });
+    const refused = { C_Login: { message: "CKR_PIN_INCORRECT:160", code: 160 } };
+    expect((await answered(ATTRIBUTES, { ...state, fails: refused })).answer).toMatchObject({ ok: false });
+  });
+
   test("are none without the key", async () => {
     const { answer } = await answered(ATTRIBUTES, { found: ["CKO_PUBLIC_KEY"] });
     expect(answer).toEqual({ ok: false, code: "key_not_found", message: "the token has no such private key" });

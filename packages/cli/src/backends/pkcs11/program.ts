@@ -82,7 +82,7 @@ function run(request: ModuleRequest): unknown {
     // Where the adapter has not logged in either, nothing has proven the PIN.
     if (asks || request.task === "generate" || !showsKey(calls, session, request.uri)) {
       requireSpareTry(calls, info);
-      module.C_Login(session, calls.number("CKU_USER"), request.pin);
+      logIn(calls, session, request.pin);
     }
     return request.task === "attributes"
       ? attributesOf(calls, session, request.uri)
@@ -117,6 +117,15 @@ function showsKey(calls: Calls, session: Buffer, uri: TokenUri): boolean {
     return find(calls, session, "CKO_PRIVATE_KEY", uri).length > 0;
   } catch {
     return false;
+  }
+}
+
+/** With some modules, the login of one process covers others: the token has not seen this PIN, and needs none. */
+function logIn({ module, number }: Calls, session: Buffer, pin: string): void {
+  try {
+    module.C_Login(session, number("CKU_USER"), pin);
+  } catch (error) {
+    if (codeName(error) !== "CKR_USER_ALREADY_LOGGED_IN") throw error;
   }
 }
 
