@@ -7,7 +7,7 @@ import { generateP256Key } from "@signpost/test-backends/pkcs11-keygen";
 import { otherCodeTests } from "./support/other-code.ts";
 import { startOpeningThread } from "./support/opening-thread.ts";
 import { forgetRefusedPins } from "@signpost/pkcs11";
-import { createOpener, type GuardedOptions, openingOutcome, outcome } from "./support/signing.ts";
+import { createOpener, type GuardedOptions, openingOutcome, outcome, until } from "./support/signing.ts";
 
 const opener = createOpener();
 let nss: NssToken;
@@ -93,6 +93,23 @@ describe("a signer on an NSS database", () => {
       await opener.closeAll();
       await forgetRefusedPins();
       await rm(folder, { recursive: true });
+    },
+  );
+
+  test.each(["thread", "process"] as const)(
+    "signs again once its password was changed by another program, isolation %s",
+    async (isolation) => {
+      await using database = await startNss();
+      const { module, libraryParameters, tokenLabel: token } = database;
+      let { pin } = database;
+      generateP256Key({ module, libraryParameters, token, pin, label: "k1", id: Buffer.from("01", "hex") });
+      const signer = await opener.open({ ...base, libraryParameters, isolation, pin: () => pin });
+      await database.changePin("nss-16180339");
+      pin = "nss-16180339";
+      await until(async () => (await outcome(signer)) === "signed");
+      await until(() => signer.health().status === "ready");
+      expect(signer.health().notes).toEqual([]);
+      await opener.closeAll();
     },
   );
 

@@ -49,6 +49,22 @@ describe("failures that go on", () => {
     expect(at.shim.calls("C_Finalize")).toBe(1);
   });
 
+  test.each([
+    ["CKR_HOST_MEMORY", 0x02],
+    ["CKR_KEY_HANDLE_INVALID", 0x60],
+    ["CKR_OBJECT_HANDLE_INVALID", 0x82],
+    ["CKR_USER_NOT_LOGGED_IN", 0x101],
+  ])("%s initializes the module again if no new session helps, and not before", async (_name, code) => {
+    const signer = await openWholeWith(at, 1);
+    at.shim.fail("C_SignInit", code, { times: 2 });
+    await until(async () => (await outcome(signer)) === "signed");
+    expect(at.shim.calls("C_Finalize")).toBe(0);
+    at.shim.fail("C_SignInit", code);
+    await until(async () => (await outcome(signer)) !== "signed" && at.shim.calls("C_Finalize") === 1);
+    at.shim.clear();
+    await until(async () => (await outcome(signer)) === "signed");
+  });
+
   test("the module is not initialized again twice within 30 seconds", async () => {
     const signer = await openWhole();
     for (let round = 0; round < 3; round += 1) {

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -21,6 +21,8 @@ export interface NssToken extends AsyncDisposable {
   readonly database: string;
   readonly tokenLabel: string;
   readonly pin: string;
+  /** Changes the password with NSS's own tool. */
+  changePin(pin: string): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -40,6 +42,12 @@ export async function startNss(options: NssOptions = {}): Promise<NssToken> {
   await writeFile(password, `${pin}\n`, { mode: 0o600 });
   const secured = options.password === false ? ["--empty-password"] : ["-f", password];
   await promisify(execFile)("certutil", ["-N", "-d", `sql:${directory}`, ...secured]);
+  const changePin = async (next: string): Promise<void> => {
+    const file = join(directory, "next-password");
+    await writeFile(file, `${next}\n`, { mode: 0o600 });
+    await promisify(execFile)("certutil", ["-W", "-d", `sql:${directory}`, "-f", password, "-@", file]);
+    await rename(file, password);
+  };
   const stop = (): Promise<void> => rm(directory, { recursive: true, force: true });
   return {
     module,
@@ -47,6 +55,7 @@ export async function startNss(options: NssOptions = {}): Promise<NssToken> {
     database: `sql:${directory}`,
     tokenLabel: "NSS Certificate DB",
     pin,
+    changePin,
     stop,
     [Symbol.asyncDispose]: stop,
   };

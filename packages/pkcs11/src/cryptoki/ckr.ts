@@ -7,7 +7,7 @@ import type { CkrCode } from "./call.ts";
  * | action | what is done |
  * |---|---|
  * | `session` | open a new session; the failed one is never used again |
- * | `login` | open a new session, log in if needed, find the key again |
+ * | `login` | open a new session, log in if needed, find the key again; `reinitialize` if a session needs it over and over |
  * | `reinitialize` | C_Finalize and C_Initialize, then all of the above |
  * | `repeated` | `session` at first, `reinitialize` if it happens again before a success |
  * | `fatal` | nothing: another try cannot help |
@@ -26,7 +26,7 @@ type Row = readonly [code: number, name: string, action: RecoveryAction, signerC
 
 const ROWS: readonly Row[] = [
   [0x01, "CKR_CANCEL", "session"],
-  [0x02, "CKR_HOST_MEMORY", "login"], // NSS after a logout
+  [0x02, "CKR_HOST_MEMORY", "login"], // NSS after a logout, or once its password was changed
   [0x03, "CKR_SLOT_ID_INVALID", "reinitialize"],
   [0x05, "CKR_GENERAL_ERROR", "repeated"],
   [0x06, "CKR_FUNCTION_FAILED", "repeated"],

@@ -62,7 +62,7 @@ export class SessionRevival {
     this.#recoveries += 1;
     session.state = "recovering";
     session.keys.clear();
-    if ((await this.#recovery.startAfresh(error)) || epoch !== this.#set.epoch) return;
+    if ((await this.#recovery.startAfresh(session, error)) || epoch !== this.#set.epoch) return;
     await this.#check(session);
     if (epoch !== this.#set.epoch || this.#stopped || isLost(session)) return;
     await this.bringUp(session);
@@ -86,7 +86,7 @@ export class SessionRevival {
       await this.#opener.open(session);
     } catch (error) {
       if (this.#stopped || isLost(session) || epoch !== this.#set.epoch) return;
-      if (this.#isForAll(session, error) && (await this.#recovery.startAfresh(error))) return;
+      if (this.#isForAll(session, error) && (await this.#recovery.startAfresh(session, error))) return;
       if (epoch !== this.#set.epoch) return;
       const hasMoved = isTokenAway(error) && (await this.#opener.hasMoved(token));
       if (epoch !== this.#set.epoch) return;
