@@ -67,6 +67,21 @@ describe("a question to the other threads about a PIN", () => {
     expect(await asker.ask([failing.memory, giving.memory])).toBe(true);
   });
 
+  test("is answered with no only once every source that was asked returned another PIN", async () => {
+    const asker = join(cannotTell);
+    const returning = (same: boolean, before: Promise<unknown> = Promise.resolve()) =>
+      join((order) => (order === asker.memory.order ? () => before.then(() => same) : undefined)).memory;
+    const old = [returning(false), returning(false)];
+    expect(await asker.ask(old)).toBe(false);
+    let answer = (): void => {};
+    const slow = returning(true, new Promise<void>((resolve) => (answer = resolve)));
+    const asked = asker.ask([...old, slow]);
+    // Those that return the old PIN have answered before.
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    answer();
+    expect(await asked).toBe(true);
+  });
+
   test("whether there is a source does not ask any source", async () => {
     const asker = join(cannotTell);
     const read = vi.fn<() => Promise<boolean>>();

@@ -34,7 +34,7 @@ interface Answer {
 type What = "source" | "PIN";
 
 /**
- * Whether another thread's source returns a PIN now. `no source`: every other thread answered that none of its logins uses
+ * Whether a source of another thread returns a PIN now: false if each that answered returns another one. `no source`: every other thread answered that none of its logins uses
  * the token. `silent`: a thread did not answer in time, or its source failed.
  */
 export type GivenElsewhere = boolean | "no source" | "silent";
@@ -108,20 +108,27 @@ export function createPinExchange(memory: PinMemory, events: PinExchangeEvents):
         return await new Promise<GivenElsewhere>((resolve) => {
           const asking = new Set<string>();
           let hasFailed = false;
+          let hasAnother = false;
           const wait = (ms: number): void => {
             clearTimeout(timer);
             timer = setTimeout(() => resolve("silent"), ms);
           };
+          const outcome = (): GivenElsewhere => {
+            if (hasAnother) return false;
+            return hasFailed ? "silent" : "no source";
+          };
           questions.set(question, ({ same, from }) => {
-            if (typeof same === "boolean") return resolve(same);
+            if (same === true) return resolve(true);
             if (same === "asking") {
               if (asking.size === 0) wait(ASK_MS);
               return void asking.add(from);
             }
             missing.delete(from);
             hasFailed ||= same === "failed";
+            // While a PIN is being changed, any of the sources may be the first to return the new one.
+            hasAnother ||= same === false;
             if (asking.delete(from) && asking.size === 0) wait(SILENCE_MS);
-            if (missing.size === 0 && asking.size === 0) resolve(hasFailed ? "silent" : "no source");
+            if (missing.size === 0 && asking.size === 0) resolve(outcome());
           });
           wait(SILENCE_MS);
           send({ type: "ask", question, order, tag, what });
