@@ -91,6 +91,8 @@ test.each([
   ["/usr/lib/x86_64-linux-gnu/libsoftokn3.so", /libraryParameters/],
   ["/usr/lib/x86_64-linux-gnu/pkcs11/libtpm2_pkcs11.so.1", /TPM2_PKCS11_STORE/],
   ["/usr/lib/x86_64-linux-gnu/pkcs11/p11-kit-client.so", /P11_KIT_SERVER_ADDRESS/],
+  ["/usr/lib/x86_64-linux-gnu/libp11-kit.so.0.3.0", /list-modules/],
+  ["/usr/lib/p11-kit-proxy.so", /list-modules/],
   ["/usr/lib/softhsm/libother.so", undefined],
 ])("the hint for %s is %s", (module, text) => {
   const hint = configurationHint(module);

@@ -11,6 +11,8 @@ const SOURCES: readonly (readonly [library: RegExp, where: string])[] = [
   [/softokn/i, "NSS takes its configuration from the option libraryParameters"],
   [/tpm2_pkcs11/i, "tpm2-pkcs11 takes its configuration from TPM2_PKCS11_STORE and TPM2_PKCS11_TCTI"],
   [/p11-kit-client/i, "p11-kit's client finds its server by P11_KIT_SERVER_ADDRESS"],
+  // The proxy, p11-kit-proxy.so, is a link to this library.
+  [/libp11-kit|p11-kit-proxy/i, "p11-kit's proxy shows the tokens of the modules that p11-kit list-modules lists"],
   [/yubihsm/i, "this module reads its configuration from the file named by YUBIHSM_PKCS11_CONF"],
   [/cs_pkcs11/i, "this module reads its configuration from the file named by CS_PKCS11_R3_CFG"],
   [/nethsm/i, "this module reads its configuration from the file named by P11NETHSM_CONFIG_FILE"],
