@@ -62,6 +62,28 @@ describe("a key with CKA_ALWAYS_AUTHENTICATE", () => {
     expect(await outcome(await openCareful({ pin: () => pin }))).toBe("signed");
   });
 
+  test.each(["thread", "process"] as const)(
+    "does not keep other keys of the token from signing while its PIN is refused, isolation %s",
+    async (isolation) => {
+      let pin = at.hsm.pin;
+      const careful = await openCareful({ isolation, pin: () => pin });
+      const other = await at.opener.open({ ...at.base, isolation, pin: () => pin });
+      pin = WRONG_PIN;
+      const calls = await counted(at, ["C_Login"], async () => {
+        expect(await outcomes(careful, 2)).toEqual(new Set(["pin_incorrect"]));
+        expect(await outcomes(other, 2 * SESSIONS)).toEqual(new Set(["signed"]));
+        at.shim.fail("C_Sign", 0xb3, { times: 1 });
+        expect(await outcomes(other, 2 * SESSIONS)).toEqual(new Set(["signed"]));
+      });
+      expect(calls).toEqual({ C_Login: 1 });
+      await until(async () => {
+        await outcome(careful);
+        return careful.health().status === "down" && other.health().status === "degraded";
+      });
+      expect(other.health().notes).toEqual([expect.stringMatching(/refused the PIN/)]);
+    },
+  );
+
   test.each([
     ["locked", 0x40000, "pin_locked"],
     ["one wrong try from being locked", 0x20000, "pin_incorrect"],

@@ -25,6 +25,8 @@ interface Refusal {
   readonly error: SignerError;
   /** Whose PIN it was. */
   readonly source: PinSource | undefined;
+  /** It was a login for one signature. */
+  readonly forSignature: boolean;
   readonly refusedAt: Instant;
   /**
    * How long after that another PIN may be tried, by whichever clock is faster: `pins` never returns a refused PIN, however
@@ -81,6 +83,14 @@ export class TokenLogin {
     return forgotten ? undefined : this.#refusal.error;
   }
 
+  /**
+   * The same, where it concerns every key. While the token is logged in, keys that need no login for each signature sign on after
+   * the refusal of one for a signature.
+   */
+  get blockedForAll(): SignerError | undefined {
+    return this.#refusal?.forSignature === true && this.finalRefusal === undefined ? undefined : this.blocked;
+  }
+
   /** Whose PIN was refused. */
   get refusedSource(): PinSource | undefined {
     return this.#refusal?.source;
@@ -102,9 +112,9 @@ export class TokenLogin {
       this.requireOpen();
       const state = await run("session", null);
       if (!state.loginNeeded) return this.sawLogin(state);
-      const taken = await this.#take(state);
+      const taken = await this.#take(state, false);
       await this.#logIn(run, taken).catch((error: unknown) => {
-        throw this.#failed(error, taken);
+        throw this.#failed(error, taken, false);
       });
     });
   }
@@ -158,14 +168,14 @@ export class TokenLogin {
       this.requireOpen();
       if (signal?.aborted === true) throw endedError(signal.reason);
       const state = await run("session", null);
-      const taken = await this.#take(state);
+      const taken = await this.#take(state, true);
       const { attempt } = taken;
       try {
         await run("authenticate", { key, pin: attempt.pin }, hangMs);
         this.#accepted(taken, true);
       } catch (error) {
         this.#endFailed(taken, error, true);
-        this.#failed(error, taken);
+        this.#failed(error, taken, true);
         throw error;
       }
     });
@@ -193,7 +203,7 @@ export class TokenLogin {
     if (typeof error === "object" && error !== null && this.#unaskedErrors.has(error)) return error;
     const told = error instanceof CommandError ? toPublicError(error) : error;
     if (!isPinRefusal(told)) return error;
-    return this.#refusal === undefined ? this.#refuse(told, undefined) : this.#refusal.error;
+    return this.#refusal === undefined ? this.#refuse(told, undefined, false) : this.#refusal.error;
   }
 
   /** @throws SignerError the refusal, if there is one. */
@@ -203,15 +213,15 @@ export class TokenLogin {
   }
 
   /** Asks a source for the PIN now, if the token's flags and earlier refusals permit a login. */
-  async #take(state: LoginState): Promise<TakenPin> {
+  async #take(state: LoginState, forSignature: boolean): Promise<TakenPin> {
     const first = this.#source();
     try {
       requireLoginPossible(state);
     } catch (error) {
-      throw this.#refuse(namedError(this.#token, error, first), first);
+      throw this.#refuse(namedError(this.#token, error, first), first, forSignature);
     }
     const taken = await this.signers.take(first).catch((error: unknown) => {
-      throw this.#refuse(error, first);
+      throw this.#refuse(error, first, forSignature);
     });
     if (this.blocked === undefined) return taken;
     // Another login was refused while the source was working.
@@ -266,17 +276,18 @@ export class TokenLogin {
     }
   }
 
-  #failed(error: unknown, taken: TakenPin): unknown {
-    return this.#refuse(loginError(this.#token, error, taken), taken.source);
+  #failed(error: unknown, taken: TakenPin, forSignature: boolean): unknown {
+    return this.#refuse(loginError(this.#token, error, taken), taken.source, forSignature);
   }
 
   /** Keeps an error about the PIN. */
-  #refuse(error: unknown, source: PinSource | undefined): unknown {
+  #refuse(error: unknown, source: PinSource | undefined, forSignature: boolean): unknown {
     const isFinal = isPinRefusal(error);
     if (!isFinal && !isRefusedPin(error)) return error;
     const forMs = isFinal ? Number.POSITIVE_INFINITY : ASK_AGAIN_MS;
     const { forgotten } = this.#pins;
-    if (this.finalRefusal === undefined) this.#refusal = { error, source, refusedAt: readInstant(), forMs, forgotten };
+    if (this.finalRefusal === undefined)
+      this.#refusal = { error, source, forSignature, refusedAt: readInstant(), forMs, forgotten };
     if (source !== undefined) this.signers.refused(source);
     this.#onRefused();
     return this.#refusal?.error ?? error;

@@ -43,7 +43,7 @@ async function openInPool(module: ThreadModule, pool: TokenPool, request: KeyReq
     label: found.label,
     id: found.id,
     sign: (digest, call) => pool.sign({ key, digest, hangMs, call }),
-    status: () => pool.status(),
+    status: () => pool.status(key),
     notes: () => pool.notes(pin),
     hanging: () => module.life.hanging.count,
     refusal: () => pool.refusal,

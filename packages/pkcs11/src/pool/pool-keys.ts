@@ -15,6 +15,8 @@ export interface PoolKey extends ProvenKey {
   readonly pin: PinSource;
   /** It was opened in a session that was logged in. Otherwise it needed no login. */
   readonly loggedIn: boolean;
+  /** CKA_ALWAYS_AUTHENTICATE: each signature needs its own login. */
+  readonly alwaysAuthenticate: boolean;
   /** The number of recoveries when it was opened. */
   readonly recoveries: number;
   /** The number of fresh starts of the module when it was last found. */
@@ -63,6 +65,11 @@ export class PoolKeys {
     return this.#keys.has(number);
   }
 
+  /** Whether each signature of the key needs its own login. */
+  alwaysAuthenticates(number: number): boolean {
+    return this.#keys.get(number)?.alwaysAuthenticate === true;
+  }
+
   /** @throws SignerError `closed`, or the recent reason why the key cannot be used. */
   require(number: number): PoolKey {
     const key = this.#keys.get(number);
@@ -94,6 +101,7 @@ export class PoolKeys {
       publicKey,
       pinned,
       loggedIn,
+      alwaysAuthenticate: found.alwaysAuthenticate,
       recoveries,
       foundAt: this.#freshStarts,
       refusal: undefined,

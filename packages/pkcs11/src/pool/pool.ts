@@ -126,8 +126,9 @@ export class TokenPool {
     return this.#login.finalRefusal;
   }
 
-  status(): SignerHealth["status"] {
-    if (this.#problem() !== undefined || this.#module.hanging.count > 0) return "down";
+  status(key: number): SignerHealth["status"] {
+    const refusal = this.#keys.alwaysAuthenticates(key) ? this.#login.blocked : undefined;
+    if ((refusal ?? this.#problem()) !== undefined || this.#module.hanging.count > 0) return "down";
     const status = this.sessions.set.status();
     return this.#login.refusal === undefined ? status : "degraded";
   }
@@ -224,7 +225,7 @@ export class TokenPool {
   /** Why no signatures are made now. The reason that keeps sessions from being opened says more than their absence. */
   #problem(): SignerError | undefined {
     const down = this.sessions.set.down();
-    return this.#login.blocked ?? (down === undefined ? undefined : (this.#login.refusal ?? down));
+    return this.#login.blockedForAll ?? (down === undefined ? undefined : (this.#login.refusal ?? down));
   }
 
   async #run(session: PooledSession, job: Job): Promise<void> {

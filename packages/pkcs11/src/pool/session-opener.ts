@@ -22,7 +22,8 @@ export class SessionOpener {
   }
 
   async open(session: PooledSession): Promise<void> {
-    this.#login.requireOpen();
+    const { blockedForAll } = this.#login;
+    if (blockedForAll !== undefined) throw blockedForAll;
     session.keys.clear();
     session.identity = {};
     const run = this.#set.commands(session);
