@@ -4,8 +4,8 @@ import type { TokenDescription, TokenList } from "../cryptoki/descriptions.ts";
 import { configurationHint } from "../request/configuration-hint.ts";
 import type { KeyRequest, TokenRequest } from "../request/key-request.ts";
 import { selectAgain, selectToken } from "../request/select-token.ts";
-import { isNotInitialized } from "../wire/command-error.ts";
 import type { ThreadModule } from "./module.ts";
+import { whileInitialized } from "./while-initialized.ts";
 
 /** A module lists the tokens from the time of its initialization. A newer token needs a fresh start. */
 export async function findToken(
@@ -23,7 +23,7 @@ export async function findToken(
     const isEmpty = list.tokens.length + list.unreadable.length === 0;
     const isMissing = error instanceof SignerError && error.code !== "ambiguous_key" && !isEmpty;
     if (!isMissing || !(await startAgain(module, list))) throw error;
-    return select(await module.tokens());
+    return select(await listTokens(module));
   }
 }
 
@@ -38,13 +38,6 @@ async function startAgain({ life }: ThreadModule, { unreadable }: TokenList): Pr
   return true;
 }
 
-/** Other code may have finalized the module between our C_Initialize and this. */
-async function listTokens(module: ThreadModule): Promise<TokenList> {
-  try {
-    return await module.tokens();
-  } catch (error) {
-    if (!isNotInitialized(error)) throw error;
-    await module.life.freshStarts.reinitialize(error);
-    return module.tokens();
-  }
+function listTokens({ life }: ThreadModule): Promise<TokenList> {
+  return whileInitialized(life.freshStarts, () => life.tokens());
 }

@@ -3,6 +3,7 @@ import type { TokenRequest } from "../request/key-request.ts";
 import { findToken } from "./find-token.ts";
 import { openingError } from "./opening-error.ts";
 import { releaseModule, retainModule } from "./registry.ts";
+import { whileInitialized } from "./while-initialized.ts";
 
 /** Reads the certificates of a token with a thread of this process. */
 export async function readThreadCertificates(request: TokenRequest): Promise<TokenCertificates> {
@@ -10,7 +11,8 @@ export async function readThreadCertificates(request: TokenRequest): Promise<Tok
   try {
     const module = await retainModule({ module: path, libraryParameters });
     try {
-      return await module.life.certificates(await findToken(module, request));
+      const { life } = module;
+      return await whileInitialized(life.freshStarts, async () => life.certificates(await findToken(module, request)));
     } finally {
       await releaseModule(module);
     }
