@@ -6,6 +6,7 @@ import type { CommandOutput, LoginState, RunCommand } from "../wire/commands.ts"
 import { HungCallError } from "../wire/hung-call.ts";
 import { isRefusedPin } from "../wire/pin-error.ts";
 import type { TokenName } from "../wire/token-name.ts";
+import { Correction } from "./correction.ts";
 import { ASK_AGAIN_MS } from "./limits.ts";
 import { loginError, namedError, requireLoginPossible, unaskedError } from "./login-errors.ts";
 import type { LoginPins } from "./login-pins.ts";
@@ -49,9 +50,7 @@ export class TokenLogin {
   readonly #inTurn = createSerial();
   readonly #onRefused: () => void;
   #refusal: Refusal | undefined;
-  /** When the PIN of a refused source was last compared with the accepted one. */
-  #comparedAt: Instant | undefined;
-  #isComparing = false;
+  readonly #correction: Correction;
   /** How many PINs the token has accepted from the pool. */
   #acceptances = 0;
   /** Why the pool makes no login that the token did not ask for. */
@@ -61,6 +60,7 @@ export class TokenLogin {
 
   constructor(token: TokenName, pins: LoginPins, onRefused: () => void) {
     this.signers = new SignerPins(token, pins);
+    this.#correction = new Correction(this.signers);
     this.#token = token;
     this.#pins = pins;
     this.#onRefused = onRefused;
@@ -193,9 +193,9 @@ export class TokenLogin {
   signed(): void {
     const refusal = this.#refusal;
     if (refusal?.source === undefined || this.blocked !== undefined) return;
-    const comparedAt = this.#comparedAt ?? refusal.refusedAt;
-    if (this.#isComparing || elapsedMs(comparedAt) <= ASK_AGAIN_MS) return;
-    void this.#compareRefused(refusal, refusal.source);
+    this.#correction.look(refusal.source, refusal.refusedAt, () => {
+      if (this.#refusal === refusal) this.#refusal = undefined;
+    });
   }
 
   /** Replaces an error about the PIN, from any call, with the refusal. Other errors are unchanged. */
@@ -305,14 +305,6 @@ export class TokenLogin {
     this.#unaskedRefusal ??= cause;
     this.#unaskedErrors.add(told);
     return told;
-  }
-
-  async #compareRefused(refusal: Refusal, source: PinSource): Promise<void> {
-    this.#isComparing = true;
-    const isOver = await this.signers.isCorrected(source);
-    this.#isComparing = false;
-    this.#comparedAt = readInstant();
-    if (isOver && this.#refusal === refusal) this.#refusal = undefined;
   }
 
   #source(): PinSource {

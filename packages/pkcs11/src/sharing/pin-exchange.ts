@@ -34,8 +34,9 @@ interface Answer {
 type What = "source" | "PIN";
 
 /**
- * Whether a source of another thread returns a PIN now: false if each that answered returns another one. `no source`: every other thread answered that none of its logins uses
- * the token. `silent`: a thread did not answer in time, or its source failed.
+ * Whether a source of another thread returns a PIN now: false if each that answered returns another one. `no source`: every
+ * other thread answered that none of its logins uses the token. `silent`: a thread did not answer in time, or its source
+ * failed.
  */
 export type GivenElsewhere = boolean | "no source" | "silent";
 
