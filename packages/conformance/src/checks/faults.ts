@@ -21,6 +21,7 @@ export const BEYOND_DEADLINE_MS = 1_500;
 /** Time limit for opening, longer than the default connection timeouts of all clients. Milliseconds. */
 const OPENING_BOUND_MS = 15_000;
 const CALLERS = 8;
+const PAUSE_MS = 50;
 
 /** A fault that a harness can switch. */
 export interface SwitchableFault {
@@ -173,7 +174,7 @@ export async function recovers<Result>(attempt: () => Promise<Result>, recoveryM
     } catch (error) {
       if (performance.now() >= until || !isTransient(error)) throw error;
     }
-    await pause(50);
+    await pause(PAUSE_MS);
   }
 }
 
@@ -181,7 +182,7 @@ export async function recovers<Result>(attempt: () => Promise<Result>, recoveryM
 export async function becomesReady(signer: Signer, sign: () => Promise<void>, recoveryMs: number): Promise<void> {
   const until = performance.now() + recoveryMs;
   while (statusOf(signer) !== "ready" && performance.now() < until) {
-    await pause(50);
+    await pause(PAUSE_MS);
     await sign();
   }
 }
