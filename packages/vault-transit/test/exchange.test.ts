@@ -168,8 +168,10 @@ describe("the row for an answer", () => {
     [404, false, "unavailable"],
     [408, true, "timeout"],
     [412, true, "unavailable"],
-    [413, false, "invalid_argument"],
+    [413, true, "invalid_argument"],
+    [413, false, "unavailable"],
     [499, true, "invalid_argument"],
+    [499, false, "unavailable"],
     [500, true, "unavailable"],
     [504, false, "timeout"],
   ])("with status %i, of the server: %s", (status, hasErrors, code) => {
